@@ -1,0 +1,1 @@
+"""Notify: a notification pipeline on RabbitMQ quorum queues."""

@@ -1,0 +1,239 @@
+"""What can be configured. ``config/*.toml`` documents every key where it is set."""
+
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from notify.config.types import (
+    AmqpUrl,
+    Duration,
+    HttpUrl,
+    RedisUrl,
+    SecretFile,
+    Strict,
+)
+from notify.notification import CHANNELS, PRIORITIES
+from notify.policy import DEFAULT_RUNGS, RetryPolicy
+
+ChannelName = Literal["sms", "email", "webhook"]
+Priority = Literal["urgent", "normal"]
+
+
+def _ascending(rungs: tuple[int, ...]) -> tuple[int, ...]:
+    if any(low >= high for low, high in pairwise(rungs)):
+        raise ValueError("must be whole seconds in ascending order")
+    return rungs
+
+
+Rungs = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=86400)], ...],
+    Field(min_length=1, max_length=20),
+    AfterValidator(_ascending),
+]
+
+
+class BrokerSettings(Strict):
+    """RabbitMQ: where it is, and how long we wait for it."""
+
+    urls: tuple[AmqpUrl, ...] = Field(
+        default=("amqp://guest:guest@127.0.0.1:5672/notify",), min_length=1, repr=False
+    )
+    management_url: HttpUrl = Field(default="http://guest:guest@127.0.0.1:15672", repr=False)
+    password_file: SecretFile | None = None
+    heartbeat: int = Field(default=10, ge=2, le=60)
+    connect_timeout: Duration = 3.0
+    confirm_timeout: Duration = 10.0
+    rungs: Rungs = DEFAULT_RUNGS
+    delivery_limit: int = Field(default=10, ge=1, le=1000)
+
+
+class RedisSettings(Strict):
+    """Redis: the ledger of what happened to each notification, and the schedules."""
+
+    url: RedisUrl = Field(default="redis://127.0.0.1:6379/0", repr=False)
+    password_file: SecretFile | None = None
+    prefix: str = Field(default="notify", pattern=r"^[a-z0-9_-]{1,32}$")
+    timeout: Duration = 2.0
+
+
+class ArchiveSettings(Strict):
+    """The dead-letter archive."""
+
+    url: str = Field(default="sqlite:///var/archive.sqlite3", repr=False)
+    batch_size: int = Field(default=500, ge=1, le=5000)
+    batch_wait: Duration = 0.2
+
+
+class LogSettings(Strict):
+    """Logs: one line per event; ``auto`` is JSON unless on a terminal."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    format: Literal["auto", "json", "text"] = "auto"
+
+
+class QueueSettings(Strict):
+    """One worker process of a channel and priority."""
+
+    concurrency: int = Field(default=8, ge=1, le=200)
+
+
+class Queues(Strict):
+    """Both priorities of a channel."""
+
+    urgent: QueueSettings = QueueSettings()
+    normal: QueueSettings = QueueSettings()
+
+
+class GiveUpAfter(Strict):
+    """How long after it was first queued a notification is tried."""
+
+    urgent: Duration = 86400.0
+    normal: Duration = 86400.0
+
+
+class RetrySettings(Strict):
+    """Backoff; ``preset = "quick"`` is three retries after 5, 10 and 20 seconds."""
+
+    preset: Literal["standard", "quick"] = "standard"
+    first: Duration = 5.0
+    factor: float = Field(default=2.0, ge=1.0, le=10.0)
+    cap: Duration = 3600.0
+    jitter: float = Field(default=0.2, ge=0.0, le=0.9)
+    max_retries: int | None = Field(default=None, ge=0, le=10000)
+    give_up_after: GiveUpAfter = GiveUpAfter()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") == "quick":
+            return {"first": 5, "factor": 2, "jitter": 0, "max_retries": 3} | values
+        return values
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if self.cap < self.first:
+            raise ValueError("cap must not be shorter than first")
+        return self
+
+
+class SendSettings(Strict):
+    """One attempt: how long it may take, and what an unknown outcome means."""
+
+    deadline: Duration = 10.0
+    lease: Duration = 30.0
+    unknown: Literal["resend", "archive"] = "archive"
+    max_bytes: int = Field(default=262_144, ge=256, le=16_777_216)
+    retention: Duration = 7 * 86400.0
+
+    @model_validator(mode="after")
+    def _check_lease(self) -> Self:
+        # A send that overruns its deadline is given up a little later than the deadline:
+        # the owner must be gone before its lease is.
+        if self.lease < self.deadline + 5:
+            raise ValueError("lease must be at least 5 s longer than deadline")
+        return self
+
+
+ProviderName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
+Headers = dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")], str]
+
+
+class HttpSmsProvider(Strict):
+    """An SMS gateway with an HTTP interface, described by data."""
+
+    type: Literal["http-sms"]
+    name: ProviderName
+    url: HttpUrl
+    method: Literal["POST", "PUT"] = "POST"
+    headers: Headers = Field(default_factory=dict)
+    token_file: SecretFile | None = None
+    body: dict[str, Any] = Field(
+        default_factory=lambda: {"to": "{recipient}", "text": "{body}", "id": "{id}"}
+    )
+    id_field: str = "id"
+
+
+class SmtpProvider(Strict):
+    """A mail server that takes our messages."""
+
+    type: Literal["smtp"]
+    name: ProviderName
+    host: str = Field(min_length=1)
+    port: Annotated[int, Field(ge=1, le=65535)] = 25
+    security: Literal["none", "starttls", "tls"] = "starttls"
+    username: str | None = None
+    password_file: SecretFile | None = None
+    sender: str = Field(pattern=r"^[^@\s]+@[^@\s]+$")
+    sender_name: str | None = None
+
+    @model_validator(mode="after")
+    def _check_login(self) -> Self:
+        if (self.username is None) != (self.password_file is None):
+            raise ValueError("username and password_file go together")
+        return self
+
+
+class WebhookProvider(Strict):
+    """Posts JSON to the URL that is the recipient."""
+
+    type: Literal["webhook"]
+    name: ProviderName
+    headers: Headers = Field(default_factory=dict)
+    token_file: SecretFile | None = None
+
+
+Provider = Annotated[HttpSmsProvider | SmtpProvider | WebhookProvider, Field(discriminator="type")]
+PROVIDER_TYPES = {"sms": "http-sms", "email": "smtp", "webhook": "webhook"}
+
+
+class ChannelSettings(Strict):
+    """One channel: its queues, retries, limits and providers in order of preference."""
+
+    queues: Queues = Queues()
+    retry: RetrySettings = RetrySettings()
+    send: SendSettings = SendSettings()
+    providers: tuple[Provider, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        names = [provider.name for provider in self.providers]
+        if len(set(names)) < len(names):
+            raise ValueError("two providers have the same name")
+        return self
+
+    @model_validator(mode="after")
+    def _check_retention(self) -> Self:
+        horizon = max(self.retry.give_up_after.urgent, self.retry.give_up_after.normal)
+        if self.send.retention < horizon + self.retry.cap:
+            raise ValueError("send.retention must be longer than retry.give_up_after plus cap")
+        return self
+
+    def policy(self, priority: str) -> RetryPolicy:
+        retry = self.retry
+        return RetryPolicy(
+            first=retry.first,
+            factor=retry.factor,
+            cap=retry.cap,
+            jitter=retry.jitter,
+            max_retries=retry.max_retries,
+            give_up_after=getattr(retry.give_up_after, priority),
+            resend_unknown=self.send.unknown == "resend",
+        )
+
+
+class Settings(Strict):
+    """Everything, as read from ``notify.toml`` and ``channels/*.toml``."""
+
+    broker: BrokerSettings = BrokerSettings()
+    redis: RedisSettings = RedisSettings()
+    archive: ArchiveSettings = ArchiveSettings()
+    log: LogSettings = LogSettings()
+    channels: dict[ChannelName, ChannelSettings] = Field(default_factory=dict)
+
+    def channel(self, name: str) -> ChannelSettings:
+        return self.channels[name]  # type: ignore[index]
+
+    def queues(self) -> list[tuple[str, str]]:
+        """Every (channel, priority) in a fixed order."""
+        return [(name, p) for name in CHANNELS if name in self.channels for p in PRIORITIES]

@@ -1,0 +1,168 @@
+"""The wire format: a notification as a Celery task message (protocol 2, JSON only).
+
+Any program can publish it; ``README.md`` shows the exact message. Protocol 2 is described
+in Celery's documentation, "Task Messages". ``argsrepr`` and ``kwargsrepr`` are set by us
+because Celery logs them and shows them to ``inspect``: they must not hold the content.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+from notify.errors import InvalidNotification, MessageError
+from notify.notification import Notification, parse_instant
+
+TASK: Final = "notify.deliver"
+CONTENT_TYPE: Final = "application/json"
+
+ID: Final = "notify-id"
+ATTEMPT: Final = "notify-attempt"
+GENERATION: Final = "notify-generation"
+FIRST_QUEUED: Final = "notify-first-queued"
+REASON: Final = "notify-reason"
+DETAIL: Final = "notify-detail"
+ATTEMPTS: Final = "notify-attempts"
+TRACE: Final = "traceparent"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Envelope:
+    """A notification on its way: which attempt of which generation, and since when.
+
+    A generation begins when the notification is published or replayed; its attempts count
+    from 1. ``first_queued`` is the start of the generation, from which retries are limited.
+    """
+
+    notification: Notification
+    attempt: int = 1
+    generation: int = 1
+    first_queued: datetime = field(default_factory=lambda: datetime.now(UTC))
+    trace: str | None = None
+
+    @property
+    def routing_key(self) -> str:
+        return f"{self.notification.channel}.{self.notification.priority}"
+
+    def evolve(self, **changes: Any) -> Self:
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """What is handed to the broker."""
+
+    body: bytes
+    headers: dict[str, Any]
+    properties: dict[str, Any]
+    routing_key: str
+
+
+def encode(envelope: Envelope, *, now: datetime) -> Message:
+    """The message for the next attempt, with a task id of its own."""
+    task_id = str(uuid.uuid4())
+    body = json.dumps(
+        [[], {"notification": envelope.notification.to_dict()}, _EMBED],
+        ensure_ascii=False,
+        separators=(",", ":"),
+    ).encode()
+    return Message(
+        body=body,
+        headers=_celery_headers(task_id, envelope) | _own_headers(envelope),
+        properties=_properties(task_id, envelope, now),
+        routing_key=envelope.routing_key,
+    )
+
+
+_EMBED: Final = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+
+
+def _celery_headers(task_id: str, envelope: Envelope) -> dict[str, Any]:
+    return {
+        "lang": "py",
+        "task": TASK,
+        "id": task_id,
+        "root_id": task_id,
+        "parent_id": None,
+        "group": None,
+        "eta": None,
+        "expires": None,
+        "retries": 0,
+        "timelimit": [None, None],
+        "argsrepr": "()",
+        "kwargsrepr": f"{{'id': '{envelope.notification.id}'}}",
+        "origin": "notify",
+        "ignore_result": True,
+    }
+
+
+def _own_headers(envelope: Envelope) -> dict[str, Any]:
+    headers: dict[str, Any] = {
+        ID: envelope.notification.id,
+        ATTEMPT: envelope.attempt,
+        GENERATION: envelope.generation,
+        FIRST_QUEUED: envelope.first_queued.isoformat(),
+    }
+    if envelope.trace:
+        headers[TRACE] = envelope.trace
+    return headers
+
+
+def _properties(task_id: str, envelope: Envelope, now: datetime) -> dict[str, Any]:
+    return {
+        "content_type": CONTENT_TYPE,
+        "content_encoding": "utf-8",
+        "correlation_id": task_id,
+        "message_id": envelope.notification.id,
+        "delivery_mode": 2,
+        "timestamp": int(now.timestamp()),
+        "type": TASK,
+    }
+
+
+def decode(headers: Mapping[str, Any], notification: Any) -> Envelope:
+    """Reads what a worker received. Raises ``MessageError`` saying what is wrong.
+
+    A publisher that is not ours may leave our headers out: then it is a first attempt.
+    """
+    try:
+        value = Notification.from_dict(notification)
+        first = headers.get(FIRST_QUEUED)
+        first_queued = parse_instant(FIRST_QUEUED, first) if first else value.created_at
+        if first_queued.utcoffset() is None:
+            raise InvalidNotification(FIRST_QUEUED, "must have a UTC offset")
+    except InvalidNotification as error:
+        raise MessageError(str(error)) from error
+    return Envelope(
+        notification=value,
+        attempt=_counter(headers, ATTEMPT),
+        generation=_counter(headers, GENERATION),
+        first_queued=first_queued,
+        trace=_trace(headers),
+    )
+
+
+def decode_body(headers: Mapping[str, Any], body: bytes) -> Envelope:
+    """Reads a raw work message. Raises ``MessageError``."""
+    if headers.get("task") != TASK:
+        raise MessageError("is not a notification")
+    try:
+        _, keywords, _ = json.loads(body)
+        notification = keywords["notification"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise MessageError("body is not a task message in JSON") from None
+    return decode(headers, notification)
+
+
+def _counter(headers: Mapping[str, Any], name: str) -> int:
+    value = headers.get(name, 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+        raise MessageError(f"{name}: must be a positive whole number")
+    return value
+
+
+def _trace(headers: Mapping[str, Any]) -> str | None:
+    value = headers.get(TRACE)
+    return value if isinstance(value, str) and len(value) <= 128 else None

@@ -1,0 +1,89 @@
+"""What can come of one attempt to deliver, in one vocabulary for all channels.
+
+A provider returns a ``Receipt`` or raises one of three failures. Reasons come from one
+closed set: they are the metric label, the archive's filter and the runbook's heading.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why an attempt failed, or why a notification is dead."""
+
+    # An attempt failed and may succeed later.
+    CONNECTION_FAILED = "connection_failed"
+    PROVIDER_BUSY = "provider_busy"
+    PROVIDER_ERROR = "provider_error"
+    PROVIDER_DENIED = "provider_denied"
+    GREYLISTED = "greylisted"
+    TLS_FAILED = "tls_failed"
+    # An attempt failed and will not succeed.
+    REFUSED = "refused"
+    RECIPIENT_REFUSED = "recipient_refused"
+    ENDPOINT_GONE = "endpoint_gone"
+    REDIRECTED = "redirected"
+    # Nobody knows whether it arrived.
+    CONNECTION_LOST = "connection_lost"
+    DEADLINE_PASSED = "deadline_passed"
+    WORKER_DIED = "worker_died"
+    # Why a notification is dead although no provider refused it.
+    RETRIES_EXHAUSTED = "retries_exhausted"
+    EXPIRED = "expired"
+    CONFLICT = "conflict"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    INTERNAL_ERROR = "internal_error"
+    INVALID = "invalid"
+    UNPARSEABLE = "unparseable"
+    UNROUTABLE = "unroutable"
+    DELIVERY_LIMIT = "delivery_limit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt:
+    """A provider took responsibility for the message."""
+
+    provider: str
+    provider_id: str = ""
+    code: str = ""
+
+
+class DeliveryFailure(Exception):
+    """An attempt failed. ``detail`` must not contain personal data or secrets."""
+
+    kind = "failure"
+
+    def __init__(
+        self,
+        reason: Reason,
+        detail: str = "",
+        *,
+        code: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{reason}: {detail}" if detail else str(reason))
+        self.reason = reason
+        self.detail = detail
+        self.code = code
+        self.retry_after = retry_after
+
+
+class TemporaryFailure(DeliveryFailure):
+    """The message was surely not taken; a later attempt may succeed."""
+
+    kind = "temporary"
+
+
+class PermanentFailure(DeliveryFailure):
+    """The message was refused; a later attempt would be refused again."""
+
+    kind = "permanent"
+
+
+class UnknownOutcome(DeliveryFailure):
+    """The request may have reached the provider, but no answer came back."""
+
+    kind = "unknown"
+
+
+Outcome = Receipt | DeliveryFailure

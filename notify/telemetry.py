@@ -13,7 +13,7 @@ from typing import Any, Final, TextIO
 
 _FIELDS: Final = "notify_event"
 # Libraries that log task arguments, message bodies or URLs at these levels.
-_QUIET: Final = {
+_QUIET: Final[dict[str, int]] = {
     "pika": logging.WARNING,
     "urllib3": logging.WARNING,
     "celery.worker.strategy": logging.WARNING,
@@ -92,5 +92,5 @@ def set_up_logging(level: str, style: str, stream: TextIO | None = None) -> None
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for name, level in _QUIET.items():
-        logging.getLogger(name).setLevel(max(level, root.level))
+    for name, least in _QUIET.items():
+        logging.getLogger(name).setLevel(max(least, root.level))

@@ -4,6 +4,7 @@ What makes loss impossible (queue type, dead lettering, overflow) is a queue arg
 right by construction; what operators tune is a policy.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -37,11 +38,14 @@ class Binding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Policy:
-    """A RabbitMQ policy; ``definition`` may be empty where a broker needs none."""
+    """A RabbitMQ policy for the queues whose names match ``pattern``."""
 
     name: str
     pattern: str
     definition: dict[str, Any]
+
+    def covers(self, queue: str) -> bool:
+        return re.search(self.pattern, queue) is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,29 @@
+"""The ledger: what happened to each notification, in Redis, one atomic script a step."""
+
+from notify.ledger.ledger import Ledger
+from notify.ledger.values import (
+    AttemptRecord,
+    Busy,
+    Claim,
+    Claimed,
+    Conflict,
+    Duplicate,
+    NextStep,
+    Record,
+    Stale,
+    Unpublished,
+)
+
+__all__ = [
+    "AttemptRecord",
+    "Busy",
+    "Claim",
+    "Claimed",
+    "Conflict",
+    "Duplicate",
+    "Ledger",
+    "NextStep",
+    "Record",
+    "Stale",
+    "Unpublished",
+]

@@ -1,0 +1,202 @@
+"""The ledger over a Redis connection."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, cast
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from notify.errors import LedgerUnavailable
+from notify.ledger import scripts
+from notify.ledger.values import (
+    AttemptRecord,
+    Busy,
+    Claim,
+    Claimed,
+    Conflict,
+    Duplicate,
+    NextStep,
+    Record,
+    Stale,
+    Unpublished,
+    read_record,
+    sent_text,
+)
+from notify.message import Envelope
+from notify.outcomes import Receipt
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except redis.RedisError as error:
+        # A server's refusal starts with its kind (OOM, READONLY, NOAUTH); the rest may
+        # quote a command with its values.
+        word = str(error).partition(" ")[0]
+        kind = word if word.isupper() else type(error).__name__
+        raise LedgerUnavailable(f"Redis: {kind}") from error
+
+
+class Ledger:
+    """What happened to each notification. Thread-safe. Methods raise ``LedgerUnavailable``."""
+
+    def __init__(self, url: str, *, prefix: str = "notify", timeout: float = 2.0) -> None:
+        self._prefix = prefix
+        self._redis = redis.Redis.from_url(
+            url,
+            decode_responses=True,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            health_check_interval=10,
+            # A claim that is repeated unseen would meet itself as another owner's.
+            retry=Retry(NoBackoff(), 0),
+        )
+        register = self._redis.register_script
+        self._claim = register(scripts.CLAIM)
+        self._settle = register(scripts.SETTLE)
+        self._clear = register(scripts.CLEAR)
+        self._replay = register(scripts.REPLAY)
+
+    def claim(
+        self,
+        envelope: Envelope,
+        owner: str,
+        *,
+        lease: float,
+        resend_unknown: bool,
+        retention: float,
+    ) -> Claim:
+        """Takes the right to send, for ``lease`` seconds, or says why not.
+
+        Repeating a claim with the same ``owner`` after a lost answer is safe.
+        """
+        answer = self._run(
+            self._claim,
+            envelope.notification.id,
+            owner,
+            envelope.generation,
+            envelope.attempt,
+            envelope.notification.digest,
+            _ms(lease),
+            "resend" if resend_unknown else "archive",
+            _ms(retention),
+            envelope.routing_key,
+            envelope.first_queued.isoformat(),
+        )
+        return _ANSWERS[answer[0]](owner, answer)
+
+    def settle_sent(
+        self, id: str, claim: Claimed, *, digest: str, receipt: Receipt, retention: float
+    ) -> bool:
+        """Writes a delivery; False when the claim was no longer ours."""
+        text = sent_text(
+            claim.generation, claim.attempt, digest, receipt.provider, receipt.provider_id
+        )
+        return self._settled(id, claim, "sent", "", "", retention, text)
+
+    def settle_step(
+        self,
+        id: str,
+        claim: Claimed,
+        *,
+        state: str,
+        attempt: AttemptRecord,
+        step: NextStep,
+        retention: float,
+    ) -> bool:
+        """Writes an outcome and its next step, which counts as unpublished until ``clear``."""
+        return self._settled(id, claim, state, attempt.to_json(), step.to_json(), retention, "")
+
+    def _settled(
+        self,
+        id: str,
+        claim: Claimed,
+        state: str,
+        attempt: str,
+        step: str,
+        retention: float,
+        text: str,
+    ) -> bool:
+        arguments = (claim.owner, claim.generation, claim.attempt, state, attempt, step)
+        return bool(self._run(self._settle, id, *arguments, _ms(retention), text) == "ok")
+
+    def clear(self, id: str, generation: int, attempt: int) -> None:
+        """The next step of this attempt has been confirmed by the broker."""
+        self._run(self._clear, id, generation, attempt)
+
+    def replay(self, envelope: Envelope, *, retention: float) -> str:
+        """Opens the envelope's generation: "ok", "sent" or "in flight"."""
+        answer = self._run(
+            self._replay,
+            envelope.notification.id,
+            envelope.generation,
+            envelope.notification.digest,
+            _ms(retention),
+            envelope.routing_key,
+            envelope.first_queued.isoformat(),
+        )
+        return str(answer[0])
+
+    def record(self, id: str) -> Record | None:
+        """All that is known of one notification."""
+        key = self._key(id)
+        with _translated():
+            if self._redis.type(key) == "string":
+                text = cast("str | None", self._redis.get(key))
+                return read_record(id, text) if text else None
+            fields = cast("dict[str, str]", self._redis.hgetall(key))
+            return read_record(id, fields) if fields else None
+
+    def attempts(self, id: str) -> tuple[dict[str, Any], ...]:
+        record = self.record(id)
+        return record.attempts if record else ()
+
+    def now(self) -> datetime:
+        """The Redis server's clock; also shows that it answers."""
+        with _translated():
+            seconds, micros = self._redis.time()
+        return datetime.fromtimestamp(seconds + micros / 1e6).astimezone()
+
+    def check(self) -> list[str]:
+        """What is wrong with the server's settings: it must not evict and must persist."""
+        with _translated():
+            memory = cast("dict[str, str]", self._redis.config_get("maxmemory-policy"))
+            append = cast("dict[str, str]", self._redis.config_get("appendonly"))
+        problems = []
+        if memory.get("maxmemory-policy") != "noeviction":
+            problems.append("Redis: maxmemory-policy must be noeviction, or the ledger is evicted")
+        if append.get("appendonly") != "yes":
+            problems.append("Redis: appendonly must be yes, or a restart forgets the ledger")
+        return problems
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def _key(self, id: str) -> str:
+        return f"{self._prefix}:n:{id}"
+
+    def _run(self, script: Callable[..., Any], id: str, *arguments: Any) -> Any:
+        with _translated():
+            return script(keys=[self._key(id)], args=list(arguments))
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+_ANSWERS: dict[str, Callable[[str, list[Any]], Claim]] = {
+    "claimed": lambda owner, a: Claimed(
+        owner=owner, generation=int(a[1]), attempt=int(a[2]), after_unknown=bool(int(a[3]))
+    ),
+    "duplicate": lambda _, a: Duplicate(),
+    "stale": lambda _, a: Stale(state=a[1]),
+    "conflict": lambda _, a: Conflict(),
+    "busy": lambda _, a: Busy(seconds=int(a[1]) / 1000),
+    "unpublished": lambda _, a: Unpublished(
+        generation=int(a[1]), attempt=int(a[2]), step=NextStep.from_json(a[3])
+    ),
+}

@@ -1,0 +1,147 @@
+"""The ledger's transitions as Lua scripts. Each touches one key, so a cluster can run them.
+
+A record is a hash while anything may still happen to it:
+
+    s  state: sending, waiting, dead or unknown     g  generation     a  attempt last begun
+    d  digest      o  owner of the latest claim     l  end of its lease (ms)
+    u  "1" while the next step is not known to be published           n  the next step (JSON)
+    k  channel.priority      q  first queued (ISO)  c  created (ms)   t  last change (ms)
+    h1, h2, …  the attempts (JSON), hn how many
+
+A delivered notification shrinks to one short text: ``v1|g|a|digest|ms|provider|provider id``.
+All times are the Redis server's.
+"""
+
+from typing import Final
+
+_PRELUDE: Final = """
+local function now_ms()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+local function kind(key) return redis.call('TYPE', key)['ok'] end
+local function split(text)
+  local parts = {}
+  for part in string.gmatch(text .. '|', '([^|]*)|') do parts[#parts + 1] = part end
+  return parts
+end
+local function add_attempt(key, json)
+  local n = redis.call('HINCRBY', key, 'hn', 1)
+  redis.call('HSET', key, 'h' .. n, json)
+end
+"""
+
+# ARGV: owner, generation, attempt, digest, lease ms, policy for unknown, retention ms,
+#       channel.priority, first queued
+CLAIM: Final = (
+    _PRELUDE
+    + """
+local key, owner, g, a, digest = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local lease, policy, retention = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local now = now_ms()
+local function begin(generation, attempt, unknown)
+  redis.call('HSET', key, 's', 'sending', 'g', generation, 'a', attempt, 'd', digest,
+    'o', owner, 'l', now + lease, 'k', ARGV[8], 'q', ARGV[9], 't', now)
+  redis.call('HSETNX', key, 'c', now)
+  redis.call('HDEL', key, 'u', 'n')
+  redis.call('PEXPIRE', key, retention)
+  return {'claimed', generation, attempt, unknown}
+end
+local what = kind(key)
+if what == 'none' then return begin(g, a, 0) end
+if what == 'string' then
+  local sent = split(redis.call('GET', key))
+  if sent[4] ~= digest then return {'conflict'} end
+  return {'duplicate'}
+end
+local r = redis.call('HMGET', key, 's', 'g', 'a', 'd', 'o', 'l', 'u', 'n')
+local state, rg, ra = r[1], tonumber(r[2]), tonumber(r[3])
+if g < rg and not r[7] and state ~= 'sending' then return {'stale', state} end
+if r[4] ~= digest then return {'conflict'} end
+if state == 'sending' and r[5] == owner then
+  -- Our own claim whose answer was lost.
+  redis.call('HSET', key, 'l', now + lease)
+  return {'claimed', rg, ra, 0}
+end
+if state == 'sending' then
+  local left = tonumber(r[6]) - now
+  if left > 0 then return {'busy', left} end
+  add_attempt(key, string.format(
+    '{"generation":%d,"attempt":%d,"at":"","provider":"","outcome":"unknown",' ..
+    '"reason":"worker_died","detail":"no outcome was written before the lease ended",' ..
+    '"code":"","ms":0,"lease_end":%.0f}', rg, ra, tonumber(r[6])))
+  if policy == 'resend' then return begin(rg, math.max(ra + 1, a), 1) end
+  local step = '{"do":"dead","reason":"unknown_outcome","detail":"last: worker_died"}'
+  redis.call('HSET', key, 's', 'unknown', 'u', '1', 'n', step, 't', now)
+  redis.call('PEXPIRE', key, retention)
+  return {'unpublished', rg, ra, step}
+end
+-- The message that a step published is here, so the step is published, flag or not.
+local ahead = g > rg or (state == 'waiting' and g == rg and a > ra)
+if ahead then return begin(g, a, 0) end
+if r[7] then return {'unpublished', rg, ra, r[8]} end
+return {'stale', state}
+"""
+)
+
+# ARGV: owner, generation, attempt, state, attempt record, next step, retention ms, sent text
+SETTLE: Final = (
+    _PRELUDE
+    + """
+local key, owner, g, a, state = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local now = now_ms()
+local what = kind(key)
+if what == 'string' then
+  -- Our own settle whose answer was lost: no later attempt could have been sent.
+  local sent = split(redis.call('GET', key))
+  if state == 'sent' and sent[2] == g and sent[3] == a then return 'ok' end
+  return 'lost'
+end
+if what ~= 'hash' then return 'lost' end
+local r = redis.call('HMGET', key, 's', 'g', 'a', 'o')
+if r[2] ~= g or r[3] ~= a or r[4] ~= owner then return 'lost' end
+if r[1] ~= 'sending' then return r[1] == state and 'ok' or 'lost' end
+if state == 'sent' then
+  redis.call('SET', key, string.format(ARGV[8], now), 'PX', ARGV[7])
+  return 'ok'
+end
+add_attempt(key, ARGV[5])
+redis.call('HSET', key, 's', state, 'u', '1', 'n', ARGV[6], 't', now)
+redis.call('HDEL', key, 'l')
+redis.call('PEXPIRE', key, ARGV[7])
+return 'ok'
+"""
+)
+
+# ARGV: generation, attempt
+CLEAR: Final = """
+local r = redis.call('HMGET', KEYS[1], 'g', 'a', 's')
+if r[1] == ARGV[1] and r[2] == ARGV[2] and r[3] ~= 'sending' then
+  redis.call('HDEL', KEYS[1], 'u')
+end
+return 'ok'
+"""
+
+# ARGV: new generation, digest, retention ms, channel.priority, first queued
+REPLAY: Final = (
+    _PRELUDE
+    + """
+local key, g = KEYS[1], tonumber(ARGV[1])
+local now = now_ms()
+local what = kind(key)
+if what == 'string' then return {'sent'} end
+if what == 'hash' then
+  local r = redis.call('HMGET', key, 's', 'g', 'a')
+  local rg = tonumber(r[2])
+  local repeated = r[1] == 'waiting' and rg == g and r[3] == '0'
+  local over = (r[1] == 'dead' or r[1] == 'unknown') and rg < g
+  if not repeated and not over then return {'in flight', r[1], rg} end
+end
+redis.call('HSET', key, 's', 'waiting', 'g', g, 'a', 0, 'd', ARGV[2], 'k', ARGV[4],
+  'q', ARGV[5], 't', now)
+redis.call('HSETNX', key, 'c', now)
+redis.call('HDEL', key, 'u', 'n', 'o', 'l')
+redis.call('PEXPIRE', key, ARGV[3])
+return {'ok'}
+"""
+)

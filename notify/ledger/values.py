@@ -1,0 +1,169 @@
+"""What the ledger answers, as values."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, Self
+
+from notify.outcomes import Reason
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NextStep:
+    """What follows an attempt: a wait on a rung, or the archive."""
+
+    do: Literal["delay", "dead"]
+    rung: int = 0
+    reason: str = ""
+    detail: str = ""
+
+    def to_json(self) -> str:
+        return json.dumps({k: v for k, v in asdict(self).items() if v}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptRecord:
+    """One attempt as it is shown to people; ``ms`` is how long it took."""
+
+    generation: int
+    attempt: int
+    at: str
+    provider: str
+    outcome: str
+    reason: str = ""
+    detail: str = ""
+    code: str = ""
+    ms: int = 0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claimed:
+    """Ours to send: as this attempt of this generation, until the lease ends."""
+
+    owner: str
+    generation: int
+    attempt: int
+    after_unknown: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Duplicate:
+    """It has been delivered before."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stale:
+    """An old copy; another message carries, or carried, this notification on."""
+
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conflict:
+    """The id is known with other content."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Busy:
+    """Somebody else is sending it, for at most ``seconds`` more."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unpublished:
+    """The outcome is known, but its next step may not have reached the broker."""
+
+    generation: int
+    attempt: int
+    step: NextStep
+
+
+Claim = Claimed | Duplicate | Stale | Conflict | Busy | Unpublished
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """Everything the ledger knows of one notification."""
+
+    id: str
+    state: str
+    generation: int
+    attempt: int
+    digest: str
+    changed_at: datetime
+    created_at: datetime | None = None
+    first_queued: str = ""
+    queue: str = ""
+    unpublished: bool = False
+    lease_until: datetime | None = None
+    step: NextStep | None = None
+    provider: str = ""
+    provider_id: str = ""
+    attempts: tuple[dict[str, Any], ...] = ()
+
+
+def read_record(notification_id: str, value: str | dict[str, str]) -> Record:
+    """A record from its stored form."""
+    if isinstance(value, str):
+        return _delivered(notification_id, value)
+    return _unfinished(notification_id, value)
+
+
+def sent_text(generation: int, attempt: int, digest: str, provider: str, provider_id: str) -> str:
+    """The short form of a delivered record, with ``%.0f`` where the script puts the time."""
+    # A provider's id is free text: what would break the format, or grow it, is left out.
+    clean = "".join(c for c in provider_id if c.isascii() and c.isprintable() and c not in "|%")
+    return f"v1|{generation}|{attempt}|{digest}|%.0f|{provider[:32]}|{clean[:48]}"
+
+
+def _delivered(notification_id: str, text: str) -> Record:
+    _, generation, attempt, digest, ms, provider, provider_id = text.split("|")
+    return Record(
+        id=notification_id,
+        state="sent",
+        generation=int(generation),
+        attempt=int(attempt),
+        digest=digest,
+        changed_at=_instant(ms),
+        provider=provider,
+        provider_id=provider_id,
+    )
+
+
+def _unfinished(notification_id: str, fields: dict[str, str]) -> Record:
+    attempts = tuple(_attempt(fields[f"h{n}"]) for n in range(1, int(fields.get("hn", 0)) + 1))
+    return Record(
+        id=notification_id,
+        state=fields["s"],
+        generation=int(fields["g"]),
+        attempt=int(fields["a"]),
+        digest=fields["d"],
+        changed_at=_instant(fields["t"]),
+        created_at=_instant(fields["c"]),
+        first_queued=fields.get("q", ""),
+        queue=fields.get("k", ""),
+        unpublished="u" in fields,
+        lease_until=_instant(fields["l"]) if "l" in fields else None,
+        step=NextStep.from_json(fields["n"]) if "n" in fields else None,
+        attempts=attempts,
+    )
+
+
+def _attempt(text: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(text)
+    lease_end = values.pop("lease_end", None)
+    if values["reason"] == Reason.WORKER_DIED and lease_end:
+        values["at"] = _instant(lease_end).isoformat()
+    return values
+
+
+def _instant(ms: str | float) -> datetime:
+    return datetime.fromtimestamp(float(ms) / 1000, UTC)

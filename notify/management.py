@@ -1,0 +1,192 @@
+"""RabbitMQ's management API: what AMQP cannot tell."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import quote, unquote, urlsplit
+
+import requests
+
+from notify.errors import ManagementUnavailable, TopologyMismatch
+from notify.topology import Policy, Topology
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueueStatus:
+    """One queue as the management API sees it; counts are some seconds old."""
+
+    name: str
+    ready: int
+    unacknowledged: int
+    held_back: int
+    consumers: int
+    arguments: Mapping[str, Any]
+    policy: Mapping[str, Any]
+
+
+class Management:
+    """One virtual host through the management API. Raises ``ManagementUnavailable``."""
+
+    def __init__(self, url: str, virtual_host: str, *, timeout: float = 10.0) -> None:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        self._base = f"{parts.scheme}://{host}{parts.path.rstrip('/')}/api"
+        self._vhost = quote(virtual_host, safe="")
+        self._user = unquote(parts.username or "guest")
+        self._timeout = timeout
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.auth = (self._user, unquote(parts.password or "guest"))
+
+    @classmethod
+    def from_urls(cls, management_url: str, broker_url: str) -> Self:
+        """For the virtual host that is the last path segment of ``broker_url``."""
+        path = urlsplit(broker_url).path
+        return cls(management_url, unquote(path[1:]) if len(path) > 1 else "/")
+
+    def version(self) -> tuple[int, ...]:
+        """The broker's version, for example (4, 0, 5)."""
+        text = str(self._get("/overview")["rabbitmq_version"])
+        digits = (part.split("-")[0].split("+")[0] for part in text.split("."))
+        return tuple(int(part) for part in digits if part.isdigit())
+
+    def alarms(self) -> list[str]:
+        """Resource alarms in force, one line each."""
+        nodes = self._get("/nodes")
+        kinds = {"mem_alarm": "memory", "disk_free_alarm": "disk"}
+        return [f"{n['name']}: {kinds[k]} alarm" for n in nodes for k in kinds if n.get(k)]
+
+    def create_virtual_host(self) -> None:
+        """Creates the virtual host and gives this user all rights in it."""
+        self._put(f"/vhosts/{self._vhost}", {})
+        everything = {"configure": ".*", "write": ".*", "read": ".*"}
+        self._put(f"/permissions/{self._vhost}/{quote(self._user, safe='')}", everything)
+
+    def virtual_host_exists(self) -> bool:
+        return self._request("GET", f"/vhosts/{self._vhost}").status_code != 404
+
+    def set_policy(self, policy: Policy) -> None:
+        body = {
+            "pattern": policy.pattern,
+            "definition": policy.definition,
+            "apply-to": "queues",
+            "priority": 10,
+        }
+        self._put(f"/policies/{self._vhost}/{quote(policy.name, safe='')}", body)
+
+    def queues(self) -> dict[str, QueueStatus]:
+        return {item["name"]: _queue(item) for item in self._get(f"/queues/{self._vhost}")}
+
+    def differences(self, topology: Topology) -> list[str]:
+        """How the broker differs from what Notify needs, one line each; empty when it does not."""
+        queues = self.queues()
+        found = [
+            line
+            for queue in topology.queues
+            for line in _queue_differences(queue.name, queue.arguments, queues.get(queue.name))
+        ]
+        return [
+            *self._exchange_differences(topology),
+            *found,
+            *self._binding_differences(topology),
+            *self._policy_differences(topology, queues),
+        ]
+
+    def require(self, topology: Topology) -> None:
+        """Raises ``TopologyMismatch`` with every difference."""
+        differences = self.differences(topology)
+        if differences:
+            raise TopologyMismatch([*differences, "run: notify topology declare"])
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _exchange_differences(self, topology: Topology) -> list[str]:
+        known = {item["name"]: item for item in self._get(f"/exchanges/{self._vhost}")}
+        lines = []
+        for exchange in topology.exchanges:
+            item = known.get(exchange.name)
+            if item is None:
+                lines.append(f"exchange {exchange.name}: is missing")
+            elif (item["type"], item["arguments"]) != (exchange.type, exchange.arguments):
+                lines.append(f"exchange {exchange.name}: has another type or other arguments")
+        return lines
+
+    def _binding_differences(self, topology: Topology) -> list[str]:
+        items = self._get(f"/bindings/{self._vhost}")
+        known = {(b["source"], b["destination"], b["routing_key"]) for b in items}
+        return [
+            f"binding {b.exchange} -> {b.queue} ({b.routing_key}): is missing"
+            for b in topology.bindings
+            if (b.exchange, b.queue, b.routing_key) not in known
+        ]
+
+    def _policy_differences(
+        self, topology: Topology, queues: Mapping[str, QueueStatus]
+    ) -> list[str]:
+        policies = topology.policies(self.version())
+        lines = []
+        for queue in topology.queues:
+            status = queues.get(queue.name)
+            policy = next((p for p in policies if p.covers(queue.name)), None)
+            if status is None or policy is None:
+                continue
+            for key, wanted in policy.definition.items():
+                if status.policy.get(key) != wanted:
+                    has = status.policy.get(key, "no value")
+                    lines.append(f"queue {queue.name}: policy {key} is {has}, must be {wanted}")
+        return lines
+
+    def _get(self, path: str) -> Any:
+        return self._checked(self._request("GET", path)).json()
+
+    def _put(self, path: str, body: Mapping[str, Any]) -> None:
+        self._checked(self._request("PUT", path, body))
+
+    def _request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> requests.Response:
+        try:
+            return self._session.request(
+                method, self._base + path, json=body, timeout=self._timeout
+            )
+        except requests.RequestException as error:
+            raise ManagementUnavailable(
+                f"RabbitMQ management API at {self._base}: {type(error).__name__}"
+            ) from error
+
+    def _checked(self, response: requests.Response) -> requests.Response:
+        if response.ok:
+            return response
+        hint = {401: "user or password is wrong", 403: "the user lacks a tag or permission"}
+        reason = hint.get(response.status_code, f"HTTP {response.status_code}")
+        raise ManagementUnavailable(f"RabbitMQ management API at {self._base}: {reason}")
+
+
+def _queue(item: Mapping[str, Any]) -> QueueStatus:
+    ready = item.get("messages_ready", 0)
+    unacknowledged = item.get("messages_unacknowledged", 0)
+    return QueueStatus(
+        name=item["name"],
+        ready=ready,
+        unacknowledged=unacknowledged,
+        # Neither ready nor with a consumer: kept because dead lettering has not succeeded.
+        held_back=max(0, item.get("messages", 0) - ready - unacknowledged),
+        consumers=item.get("consumers", 0),
+        arguments=item.get("arguments", {}),
+        policy=item.get("effective_policy_definition") or {},
+    )
+
+
+def _queue_differences(
+    name: str, wanted: Mapping[str, Any], status: QueueStatus | None
+) -> list[str]:
+    if status is None:
+        return [f"queue {name}: is missing"]
+    keys = sorted({*wanted, *status.arguments})
+    return [
+        f"queue {name}: argument {key} is {status.arguments.get(key, 'missing')}, "
+        f"must be {wanted.get(key, 'absent')}"
+        for key in keys
+        if status.arguments.get(key) != wanted.get(key)
+    ]

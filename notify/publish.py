@@ -1,0 +1,116 @@
+"""Publishing from Python: ``Client``."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from notify.broker import Outgoing, Publisher
+from notify.config import Settings
+from notify.errors import InvalidNotification, NotifyError
+from notify.message import Envelope, encode
+from notify.notification import Notification
+from notify.topology import EXCHANGE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sent:
+    """What became of one of many: ``error`` is None when RabbitMQ has confirmed it."""
+
+    id: str
+    error: NotifyError | None = None
+
+
+class Client:
+    """Publishes notifications. One per process is enough: safe in threads and after fork.
+
+    with Client(load_settings()) as client:
+        client.send(Notification(channel="sms", recipient="+491701234567", body="Hello"))
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        broker = settings.broker
+        self._settings = settings
+        self._publisher = Publisher(
+            broker.urls,
+            connect_timeout=broker.connect_timeout,
+            confirm_timeout=broker.confirm_timeout,
+        )
+
+    def send(self, notification: Notification, *, timeout: float | None = None) -> str:
+        """Returns the id once a majority of brokers has the notification.
+
+        ``timeout`` in seconds bounds the whole call (default: ``broker.confirm_timeout``).
+        Raises ``InvalidNotification``; ``Unroutable`` and ``QueueFull``, where nothing was
+        queued; ``BrokerBlocked``, ``BrokerUnavailable`` and ``Unconfirmed``, after which
+        sending again with the same id is safe.
+        """
+        item = self._outgoing(notification)
+        self._publisher.publish(item.exchange, item.message, timeout=timeout)
+        return notification.id
+
+    def send_many(
+        self, notifications: Iterable[Notification], *, window: int = 500
+    ) -> Iterator[Sent]:
+        """Publishes many with up to ``window`` unconfirmed at once; one ``Sent`` for each.
+
+        Results come as the confirms do, not in the order given. An invalid notification is
+        reported like a failed one; the others go on.
+        """
+        refused: list[Sent] = []
+        for result in self._publisher.publish_many(
+            self._valid(notifications, refused), window=window
+        ):
+            yield Sent(id=result.key, error=result.error)
+            yield from _drained(refused)
+        yield from _drained(refused)
+
+    def close(self) -> None:
+        self._publisher.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _valid(
+        self, notifications: Iterable[Notification], refused: list[Sent]
+    ) -> Iterator[Outgoing]:
+        for notification in notifications:
+            try:
+                yield self._outgoing(notification)
+            except InvalidNotification as error:
+                refused.append(Sent(id=notification.id, error=error))
+
+    def _outgoing(self, notification: Notification) -> Outgoing:
+        now = datetime.now(UTC)
+        channel = self._settings.channels.get(notification.channel)  # type: ignore[call-overload]
+        if channel is None:
+            raise InvalidNotification("channel", f"{notification.channel} is not configured")
+        if notification.expired(now):
+            raise InvalidNotification("expires_at", "is in the past")
+        check_size(notification, channel.send.max_bytes)
+        message = encode(Envelope(notification=notification, first_queued=now), now=now)
+        return Outgoing(key=notification.id, exchange=EXCHANGE, message=message)
+
+
+def check_size(notification: Notification, limit: int) -> None:
+    """Raises ``InvalidNotification`` when the JSON form has more than ``limit`` bytes."""
+    size = len(json.dumps(notification.to_dict(), ensure_ascii=False).encode())
+    if size > limit:
+        raise InvalidNotification(
+            "notification", f"has {size} bytes, {notification.channel} takes at most {limit}"
+        )
+
+
+def _drained(refused: list[Sent]) -> Iterator[Sent]:
+    yield from refused
+    refused.clear()

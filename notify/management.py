@@ -1,6 +1,7 @@
 """RabbitMQ's management API: what AMQP cannot tell."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import quote, unquote, urlsplit
@@ -9,6 +10,8 @@ import requests
 
 from notify.errors import ManagementUnavailable, TopologyMismatch
 from notify.topology import Policy, Topology
+
+_FOR_QUEUES = ("queues", "quorum_queues", "all")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +24,6 @@ class QueueStatus:
     held_back: int
     consumers: int
     arguments: Mapping[str, Any]
-    policy: Mapping[str, Any]
 
 
 class Management:
@@ -124,18 +126,17 @@ class Management:
     def _policy_differences(
         self, topology: Topology, queues: Mapping[str, QueueStatus]
     ) -> list[str]:
-        policies = topology.policies(self.version())
-        lines = []
-        for queue in topology.queues:
-            status = queues.get(queue.name)
-            policy = next((p for p in policies if p.covers(queue.name)), None)
-            if status is None or policy is None:
-                continue
-            for key, wanted in policy.definition.items():
-                if status.policy.get(key) != wanted:
-                    has = status.policy.get(key, "no value")
-                    lines.append(f"queue {queue.name}: policy {key} is {has}, must be {wanted}")
-        return lines
+        # The policies themselves: what the queues show of them is some seconds old.
+        set_now = self._get(f"/policies/{self._vhost}")
+        wanted = topology.policies(self.version())
+        return [
+            line
+            for queue in topology.queues
+            if queue.name in queues
+            for policy in wanted
+            if policy.covers(queue.name)
+            for line in _policy_differences(queue.name, policy, _in_force(set_now, queue.name))
+        ]
 
     def _get(self, path: str) -> Any:
         return self._checked(self._request("GET", path)).json()
@@ -158,7 +159,11 @@ class Management:
     def _checked(self, response: requests.Response) -> requests.Response:
         if response.ok:
             return response
-        hint = {401: "user or password is wrong", 403: "the user lacks a tag or permission"}
+        hint = {
+            401: "user or password is wrong",
+            403: "the user lacks a tag or permission",
+            404: f"virtual host {unquote(self._vhost)!r} is missing; run: notify topology declare",
+        }
         reason = hint.get(response.status_code, f"HTTP {response.status_code}")
         raise ManagementUnavailable(f"RabbitMQ management API at {self._base}: {reason}")
 
@@ -174,8 +179,26 @@ def _queue(item: Mapping[str, Any]) -> QueueStatus:
         held_back=max(0, item.get("messages", 0) - ready - unacknowledged),
         consumers=item.get("consumers", 0),
         arguments=item.get("arguments", {}),
-        policy=item.get("effective_policy_definition") or {},
     )
+
+
+def _in_force(policies: Sequence[Mapping[str, Any]], queue: str) -> Mapping[str, Any]:
+    """The definition that RabbitMQ applies: of the policies that match, the highest one."""
+    matching = [
+        policy
+        for policy in policies
+        if policy["apply-to"] in _FOR_QUEUES and re.search(policy["pattern"], queue)
+    ]
+    best = max(matching, key=lambda policy: int(policy["priority"]), default=None)
+    return {} if best is None else best["definition"]
+
+
+def _policy_differences(queue: str, wanted: Policy, has: Mapping[str, Any]) -> list[str]:
+    return [
+        f"queue {queue}: policy {key} is {has.get(key, 'not set')}, must be {value}"
+        for key, value in wanted.definition.items()
+        if has.get(key) != value
+    ]
 
 
 def _queue_differences(

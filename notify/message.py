@@ -59,6 +59,14 @@ class Message:
     properties: dict[str, Any]
     routing_key: str
 
+    def __post_init__(self) -> None:
+        # Its confirm is told from others' by this.
+        self.properties.setdefault("correlation_id", str(uuid.uuid4()))
+
+    @property
+    def token(self) -> str:
+        return str(self.properties["correlation_id"])
+
 
 def encode(envelope: Envelope, *, now: datetime) -> Message:
     """The message for the next attempt, with a task id of its own."""

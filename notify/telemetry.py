@@ -17,7 +17,7 @@ _QUIET: Final[dict[str, int]] = {
     "pika": logging.WARNING,
     "urllib3": logging.WARNING,
     "celery.worker.strategy": logging.WARNING,
-    "celery.app.trace": logging.WARNING,
+    "celery.app.trace": logging.CRITICAL,
     "celery.redirected": logging.WARNING,
     "mail.log": logging.WARNING,
 }

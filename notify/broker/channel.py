@@ -98,7 +98,6 @@ class ConfirmChannel:
 
     def publish(self, exchange: str, message: Message) -> str:
         """Hands a message to the socket; returns the token under which its result appears."""
-        token: str = message.properties["correlation_id"]
         with translated("connection lost while publishing"):
             self._channel.basic_publish(
                 amqp.Message(
@@ -109,8 +108,8 @@ class ConfirmChannel:
                 mandatory=True,
             )
         self._last_tag += 1
-        self._tags[self._last_tag] = token
-        return token
+        self._tags[self._last_tag] = message.token
+        return message.token
 
     def wait(self, deadline: float) -> bool:
         """Reads from the broker until something happens; False when the time is over.

@@ -181,7 +181,7 @@ class _Window:
     def add(self, item: Outgoing) -> Iterator[Result]:
         if not self._pending:
             self._give_up = time.monotonic() + self._patience
-        self._pending[item.message.properties["correlation_id"]] = item
+        self._pending[item.message.token] = item
         yield from self._step(lambda channel: channel.publish(item.exchange, item.message))
         while len(self._pending) >= self._size:
             yield from self._step(self._wait)

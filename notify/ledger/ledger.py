@@ -1,6 +1,6 @@
 """The ledger over a Redis connection."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, cast
@@ -27,6 +27,8 @@ from notify.ledger.values import (
 )
 from notify.message import Envelope
 from notify.outcomes import Receipt
+
+_PROGRESS_KEPT = 7 * 86400
 
 
 @contextmanager
@@ -154,6 +156,17 @@ class Ledger:
     def attempts(self, id: str) -> tuple[dict[str, Any], ...]:
         record = self.record(id)
         return record.attempts if record else ()
+
+    def note_progress(self, queue: str, published: int) -> None:
+        """A message published at ``published`` (epoch seconds) has just left ``queue``."""
+        with _translated():
+            self._redis.set(f"{self._prefix}:q:{queue}", published, ex=_PROGRESS_KEPT)
+
+    def progress(self, queues: Sequence[str]) -> dict[str, int]:
+        """When the message was published that left each queue last, in epoch seconds."""
+        with _translated():
+            values = self._redis.mget([f"{self._prefix}:q:{queue}" for queue in queues])
+        return {q: int(v) for q, v in zip(queues, values, strict=True) if v is not None}
 
     def now(self) -> datetime:
         """The Redis server's clock; also shows that it answers."""

@@ -1,0 +1,5 @@
+"""``python -m notify``: the command line."""
+
+from notify.cli import main
+
+main()

@@ -1,0 +1,114 @@
+"""What all commands share: the configuration, output, and exit codes."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from notify.broker import Publisher
+from notify.config import Settings, load_settings
+from notify.errors import (
+    ConfigError,
+    NotifyError,
+    PublishError,
+    TopologyMismatch,
+    Unavailable,
+    UsageError,
+)
+from notify.ledger import Ledger
+from notify.store import Store
+
+FAILED: Final = 1
+PARTLY: Final = 5
+_CODES: Final = (
+    (UsageError, 2),
+    (ConfigError, 3),
+    (TopologyMismatch, 3),
+    (Unavailable, 4),
+    (PublishError, 4),
+)
+
+
+class Context:
+    """The configuration, read when a command first needs it, and what is built from it."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load_settings(self._directory)
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        redis = self.settings.redis
+        ledger = Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        store = Store(self.settings.archive.url)
+        store.create()
+        try:
+            yield store
+        finally:
+            store.close()
+
+    @contextmanager
+    def publisher(self) -> Iterator[Publisher]:
+        broker = self.settings.broker
+        publisher = Publisher(
+            broker.urls,
+            connect_timeout=broker.connect_timeout,
+            confirm_timeout=broker.confirm_timeout,
+        )
+        try:
+            yield publisher
+        finally:
+            publisher.close()
+
+
+pass_context = click.make_pass_decorator(Context)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def say(text: str) -> None:
+    click.echo(text)
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A plain table, as wide as its content where the output is no terminal."""
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    console.print(table)
+
+
+def pairs(values: Sequence[str], option: str) -> Mapping[str, str]:
+    """``NAME=VALUE`` options as a mapping. Raises ``UsageError``."""
+    found = {}
+    for value in values:
+        name, separator, text = value.partition("=")
+        if not separator:
+            raise UsageError(f"{option}: {value!r} must be NAME=VALUE")
+        found[name] = text
+    return found
+
+
+def exit_code(error: NotifyError) -> int:
+    return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)

@@ -1,0 +1,3 @@
+"""``notify up`` and ``notify demo``."""
+
+COMMANDS = ()

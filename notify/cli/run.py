@@ -1,0 +1,53 @@
+"""The long-running processes: ``notify worker``, ``archiver`` and ``beat``."""
+
+import signal
+import threading
+
+import click
+
+from notify.archiver import Archiver
+from notify.cli.context import Context, pass_context
+from notify.notification import CHANNELS, PRIORITIES
+from notify.schedule import run_beat
+from notify.telemetry import set_up_logging
+from notify.worker import run_worker
+
+
+@click.command()
+@click.argument("channel", type=click.Choice(CHANNELS))
+@click.argument("priority", type=click.Choice(PRIORITIES))
+@pass_context
+@click.pass_context
+def worker(command: click.Context, context: Context, channel: str, priority: str) -> None:
+    """Delivers the notifications of one channel and priority."""
+    command.exit(run_worker(context.settings, channel, priority))
+
+
+@click.command()
+@pass_context
+def archiver(context: Context) -> None:
+    """Moves dead letters from RabbitMQ into the archive."""
+    settings = context.settings
+    set_up_logging(settings.log.level, settings.log.format)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with context.store() as store:
+        Archiver(
+            settings.broker,
+            store,
+            batch_size=settings.archive.batch_size,
+            batch_wait=settings.archive.batch_wait,
+            stop=stop,
+        ).run()
+
+
+@click.command()
+@pass_context
+@click.pass_context
+def beat(command: click.Context, context: Context) -> None:
+    """Fires the schedules; run two or more, one leads."""
+    command.exit(run_beat(context.settings))
+
+
+COMMANDS = (worker, archiver, beat)

@@ -1,0 +1,56 @@
+"""Brings RabbitMQ and Redis into the state that Notify needs, or says what is missing."""
+
+from notify import topology
+from notify.broker import declare
+from notify.config import Settings
+from notify.errors import ConfigError
+from notify.ledger import Ledger
+from notify.management import Management
+from notify.topology import Topology
+
+
+def wanted(settings: Settings) -> Topology:
+    """The topology for this configuration."""
+    broker = settings.broker
+    return topology.build(settings.queues(), broker.rungs, broker.delivery_limit)
+
+
+def management(settings: Settings) -> Management:
+    return Management.from_urls(settings.broker.management_url, settings.broker.urls[0])
+
+
+def declare_all(settings: Settings) -> None:
+    """Creates the virtual host where missing, then exchanges, queues, bindings, policies.
+
+    Repeating it changes nothing. Raises ``TopologyMismatch`` for a queue that exists with
+    other arguments, ``BrokerUnavailable`` and ``ManagementUnavailable``.
+    """
+    api, plan = management(settings), wanted(settings)
+    try:
+        if not api.virtual_host_exists():
+            api.create_virtual_host()
+        for policy in plan.policies(api.version()):
+            api.set_policy(policy)
+    finally:
+        api.close()
+    declare(plan, settings.broker.urls, timeout=settings.broker.confirm_timeout)
+
+
+def check_services(settings: Settings) -> None:
+    """Raises unless RabbitMQ and Redis are as a worker needs them.
+
+    ``TopologyMismatch`` lists the differences of the topology, ``ConfigError`` those of
+    Redis's settings; ``Unavailable`` where one does not answer.
+    """
+    api = management(settings)
+    try:
+        api.require(wanted(settings))
+    finally:
+        api.close()
+    ledger = Ledger(
+        settings.redis.url, prefix=settings.redis.prefix, timeout=settings.redis.timeout
+    )
+    problems = ledger.check()
+    ledger.close()
+    if problems:
+        raise ConfigError(problems)

@@ -1,0 +1,48 @@
+"""How full each queue is, and how old its oldest message can be."""
+
+from datetime import datetime
+from typing import Any
+
+from notify import provision, topology
+from notify.config import Settings
+from notify.ledger import Ledger
+from notify.management import Management, QueueStatus
+
+
+def queue_states(settings: Settings, api: Management, ledger: Ledger) -> list[dict[str, Any]]:
+    """One entry for each queue of the topology, in its order.
+
+    RabbitMQ cannot say when the head of a quorum queue was published. Messages leave in the
+    order they came, so the head is no older than the message that left last: that age is
+    given as ``oldest_at_most`` in seconds, None where it is not known. ``held_back`` counts
+    messages that are neither ready nor with a consumer: their dead lettering fails.
+    Raises ``ManagementUnavailable`` and ``LedgerUnavailable``.
+    """
+    known = api.queues()
+    names = [queue.name for queue in provision.wanted(settings).queues]
+    progress, now = ledger.progress(names), ledger.now()
+    waits = {topology.rung(p, s): s for p in ("urgent", "normal") for s in settings.broker.rungs}
+    return [_state(name, known.get(name), waits.get(name), progress, now) for name in names]
+
+
+def _state(
+    name: str,
+    status: QueueStatus | None,
+    wait: int | None,
+    progress: dict[str, int],
+    now: datetime,
+) -> dict[str, Any]:
+    age = None
+    if status is not None and status.ready and wait is not None:
+        age = float(wait)
+    elif status is not None and status.ready and name in progress:
+        age = max(0.0, now.timestamp() - progress[name])
+    return {
+        "name": name,
+        "exists": status is not None,
+        "ready": status.ready if status else 0,
+        "unacknowledged": status.unacknowledged if status else 0,
+        "held_back": status.held_back if status else 0,
+        "consumers": status.consumers if status else 0,
+        "oldest_at_most": age,
+    }

@@ -1,0 +1,65 @@
+"""Celery's consumer: no delay machinery, and messages that are not ours are archived raw."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from celery.worker.consumer.consumer import Consumer as CeleryConsumer
+
+from notify.telemetry import event
+
+log = logging.getLogger(__name__)
+
+_DELAY_STEP = "celery.worker.consumer.delayed_delivery:DelayedDelivery"
+
+
+class Consumer(CeleryConsumer):
+    """The consumer of one queue.
+
+    Celery logs the body of a message it cannot use, and acknowledges one it cannot decode.
+    Here it is dead-lettered as it is and the log says only what kind of problem it was.
+    """
+
+    class Blueprint(CeleryConsumer.Blueprint):
+        """Without delayed delivery: 28 queues, and a set-up against every broker in turn."""
+
+        default_steps = tuple(
+            step for step in CeleryConsumer.Blueprint.default_steps if step != _DELAY_STEP
+        )
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        gate = getattr(self.app, "notify_gate", None)
+        if gate is not None:
+            gate.consumer = self
+
+    def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
+        handle = super().create_task_handler(*arguments, **options)
+
+        def guarded(message: Any) -> Any:
+            try:
+                return handle(message)
+            except self.connection_errors:
+                raise
+            except Exception as error:
+                # A forged message can make Celery raise anything; the loop must go on.
+                return self._refuse(message, type(error).__name__)
+
+        return guarded
+
+    def on_decode_error(self, message: Any, exc: Exception) -> None:
+        self._refuse(message, "body cannot be decoded")
+
+    def on_unknown_message(self, body: Any, message: Any) -> None:
+        self._refuse(message, "is not a task message")
+
+    def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
+        self._refuse(message, "task is unknown")
+
+    def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
+        self._refuse(message, "task message is invalid")
+
+    def _refuse(self, message: Any, problem: str) -> None:
+        log.warning("message refused", extra=event(problem=problem))
+        if not message.acknowledged:
+            message.reject_log_error(log, self.connection_errors)

@@ -1,0 +1,92 @@
+"""Mail through an SMTP server; connections are kept per thread."""
+
+import socket
+import ssl
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from notify.channels.connecting import trouble
+from notify.channels.deadlines import Deadline
+from notify.channels.letters import Letter, Sender, encode_address, write_letter
+from notify.channels.mailline import MailLine
+from notify.channels.perthread import PerThread
+from notify.channels.replies import lost, queue_id
+from notify.config.models import SmtpProvider
+from notify.errors import ConfigError
+from notify.notification import Notification
+from notify.outcomes import PermanentFailure, Reason, Receipt
+
+
+class SmtpMail:
+    """Hands mails to one server."""
+
+    def __init__(self, settings: SmtpProvider, tls: ssl.SSLContext | None = None) -> None:
+        trusted = tls or ssl.create_default_context()
+        self._settings = settings
+        self._sender = _sender(settings)
+        hello = _own_name(self._sender.domain)
+        self._holders = PerThread(lambda: _Holder(settings, trusted, hello))
+
+    @property
+    def name(self) -> str:
+        return self._settings.name
+
+    def send(self, notification: Notification, *, deadline: float) -> Receipt:
+        """Hand one mail over. Raises ``DeliveryFailure``."""
+        with Deadline(deadline) as limit:
+            letter = write_letter(notification, self._sender, datetime.now(UTC))
+            code, text = self._holders.get().deliver(letter, limit)
+        return Receipt(provider=self.name, provider_id=queue_id(text), code=str(code))
+
+
+class _Holder:
+    """One thread's connection, if it has one."""
+
+    def __init__(self, settings: SmtpProvider, tls: ssl.SSLContext, hello: str) -> None:
+        self._settings = settings
+        self._tls = tls
+        self._hello = hello
+        self._line = self._fresh()
+
+    def deliver(self, letter: Letter, deadline: Deadline) -> tuple[int, str]:
+        try:
+            self._connect(deadline)
+            _check_utf8(self._line, letter)
+            return self._line.deliver(letter)
+        except OSError as error:
+            # The library's errors quote what the server said: none of them is chained.
+            stage, passed = self._line.stage, deadline.passed
+            raise lost(stage, passed=passed, trouble=trouble(error)) from None
+        finally:
+            if not self._line.clean:
+                self._line.close()
+
+    def _connect(self, deadline: Deadline) -> None:
+        if not self._line.resume(deadline):
+            self._line.close()
+            self._line = self._fresh()
+            self._line.open(deadline)
+
+    def _fresh(self) -> MailLine:
+        return MailLine(self._settings, self._tls, self._hello)
+
+
+def _check_utf8(line: MailLine, letter: Letter) -> None:
+    if letter.utf8 and not line.has_extn("smtputf8"):
+        raise PermanentFailure(
+            Reason.RECIPIENT_REFUSED, "the server takes no addresses outside ASCII"
+        )
+
+
+def _sender(settings: SmtpProvider) -> Sender:
+    with suppress(ValueError):
+        address = encode_address(settings.sender)
+        if address.isascii() and address.isprintable():
+            return Sender(address=address, name=settings.sender_name or "")
+    raise ConfigError([f"provider {settings.name}: sender cannot be used as an address"])
+
+
+def _own_name(domain: str) -> str:
+    """What we call ourselves; the library would ask the resolver, and wait for it."""
+    own = socket.gethostname()
+    return own if "." in own and own.isascii() else domain

@@ -1,0 +1,109 @@
+"""What a mail server's replies mean. Pure."""
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from notify.outcomes import (
+    DeliveryFailure,
+    PermanentFailure,
+    Reason,
+    TemporaryFailure,
+    UnknownOutcome,
+)
+
+_ENHANCED: Final = re.compile(r"([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:\s|$)")
+_GREYLISTED: Final = re.compile(r"gr[ae]y-?\s?list", re.IGNORECASE)
+_LOGIN_WANTED: Final = frozenset({530, 534, 535, 538})
+_QUEUE_IDS: Final = (
+    re.compile(r"\bqueued as ([A-Za-z0-9._-]{1,64})", re.IGNORECASE),
+    re.compile(r"\bInternalId=([0-9]{1,64})"),
+    re.compile(r"\bid=([A-Za-z0-9._-]{1,64})"),
+    re.compile(r"\b[0-9]{10} ([A-Za-z0-9._-]{1,64}) - gsmtp"),
+    re.compile(r"^(?:2\.[0-9.]+ )?ok:? +(?=[^ ]*[0-9])([A-Za-z0-9._-]{4,64})$", re.IGNORECASE),
+    re.compile(r"2\.0\.0 ([A-Za-z0-9]{4,64}) Message accepted for delivery"),
+)
+
+
+class Stage(StrEnum):
+    """Where in a conversation with a mail server we are."""
+
+    CONNECT = "connect"
+    TLS = "TLS"
+    HELLO = "EHLO"
+    LOGIN = "AUTH"
+    MAIL = "MAIL"
+    RCPT = "RCPT"
+    DATA = "DATA"
+    CONTENT = "content"
+    DOT = "final dot"
+
+
+_BEFORE_MAIL: Final = frozenset({Stage.CONNECT, Stage.HELLO})
+_IN_MAIL: Final = frozenset({Stage.MAIL, Stage.RCPT, Stage.DATA, Stage.DOT})
+
+
+def still_in_step(stage: Stage, code: int) -> bool:
+    """Whether the connection is good for another mail after this refusal."""
+    return stage in _IN_MAIL and 400 <= code <= 599 and code != 421
+
+
+def refusal(stage: Stage, code: int, text: str) -> DeliveryFailure:
+    """The failure that a reply other than the hoped-for one means."""
+    detail = _detail(stage, code, text)
+    if stage is Stage.TLS and code != 421:
+        return TemporaryFailure(Reason.TLS_FAILED, detail, code=str(code))
+    if 400 <= code <= 499:
+        return TemporaryFailure(_temporary(code, text), detail, code=str(code))
+    if 500 <= code <= 599:
+        return _refused(stage, code, detail)
+    if stage is Stage.DOT:
+        return UnknownOutcome(Reason.CONNECTION_LOST, "no usable reply to the final dot")
+    return TemporaryFailure(Reason.PROVIDER_ERROR, f"no usable reply at {stage}")
+
+
+def _refused(stage: Stage, code: int, detail: str) -> DeliveryFailure:
+    # Wrong credentials are ours to mend, and no reason to archive everything meanwhile.
+    if stage is Stage.LOGIN or code in _LOGIN_WANTED:
+        return TemporaryFailure(Reason.PROVIDER_DENIED, detail, code=str(code))
+    if stage in _BEFORE_MAIL:
+        return TemporaryFailure(Reason.CONNECTION_FAILED, detail, code=str(code))
+    reason = Reason.RECIPIENT_REFUSED if stage is Stage.RCPT else Reason.REFUSED
+    return PermanentFailure(reason, detail, code=str(code))
+
+
+def _temporary(code: int, text: str) -> Reason:
+    if code == 421:
+        return Reason.PROVIDER_BUSY
+    policy = code in (450, 451) and enhanced_code(text) == "4.7.1"
+    return Reason.GREYLISTED if policy or _GREYLISTED.search(text) else Reason.PROVIDER_ERROR
+
+
+def _detail(stage: Stage, code: int, text: str) -> str:
+    """Codes only: the text of a reply usually quotes the recipient."""
+    return " ".join(filter(None, (str(code), enhanced_code(text), "at", stage)))
+
+
+def enhanced_code(text: str) -> str:
+    """The enhanced status code a reply begins with, such as ``4.7.1``, or nothing."""
+    found = _ENHANCED.match(text)
+    return found[1] if found else ""
+
+
+def lost(stage: Stage, *, passed: bool, trouble: str) -> DeliveryFailure:
+    """The failure that a broken connection means; ``passed`` if we broke it ourselves."""
+    if stage is Stage.DOT:
+        reason = Reason.DEADLINE_PASSED if passed else Reason.CONNECTION_LOST
+        return UnknownOutcome(reason, "no reply to the final dot")
+    detail = f"{'deadline passed' if passed else trouble} at {stage}"
+    tls = stage is Stage.TLS and not passed
+    return TemporaryFailure(Reason.TLS_FAILED if tls else Reason.CONNECTION_FAILED, detail)
+
+
+def queue_id(text: str) -> str:
+    """The server's name for the mail, if its last reply has one that we recognise."""
+    for pattern in _QUEUE_IDS:
+        found = pattern.search(text)
+        if found:
+            return found[1]
+    return ""

@@ -1,0 +1,47 @@
+"""Webhooks: JSON posted to the URL that is the recipient."""
+
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+
+from notify.channels.exchange import Exchange
+from notify.config.models import WebhookProvider
+from notify.notification import Notification
+from notify.outcomes import Receipt
+
+
+class Webhook:
+    """Posts the data of a notification, or its subject and body."""
+
+    def __init__(
+        self,
+        settings: WebhookProvider,
+        tls: ssl.SSLContext | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        token = settings.token_file.get_secret_value() if settings.token_file else None
+        self._settings = settings
+        self._exchange = Exchange(settings.name, settings.headers, token, tls)
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return self._settings.name
+
+    def send(self, notification: Notification, *, deadline: float) -> Receipt:
+        """Post one notification. Raises ``DeliveryFailure``."""
+        headers = {
+            "webhook-id": notification.id,
+            "webhook-timestamp": str(int(self._clock())),
+            "Idempotency-Key": notification.id,
+        }
+        content = _content(notification)
+        return self._exchange.send("POST", notification.recipient, content, headers, deadline)
+
+
+def _content(notification: Notification) -> Any:
+    if notification.data is not None:
+        return notification.data
+    texts = {"subject": notification.subject, "body": notification.body}
+    return {name: text for name, text in texts.items() if text is not None}

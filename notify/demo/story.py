@@ -1,0 +1,153 @@
+"""The story: publish, deliver, back off, refuse, replay, fire a schedule, count."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from notify.broker import Publisher
+from notify.demo.account import latencies, take_account
+from notify.demo.screen import Screen
+from notify.demo.stage import Stage, stage
+from notify.errors import NotifyError, Unavailable
+from notify.ledger import Ledger
+from notify.notification import Notification
+from notify.publish import Client
+from notify.replay import Replayer
+from notify.rows import read_rows
+from notify.sandbox import Answer
+from notify.schedule import Schedules, parse_timing
+from notify.schedule.beat import occurrence
+from notify.store import ArchivedLetter, Filter, Store
+
+# Two gateways misbehave. The numbers and names are those of the shipped file.
+BUSY = "+491709999503"
+BOUNCING = "nobody@bounce.example.com"
+CLOSED = "/hook/closed"
+_SCHEDULE = "demo-reminder"
+_SETTLE_SECONDS = 45.0
+
+
+def run_demo(directory: Path, screen: Screen) -> bool:
+    """Plays the demo with its data below ``directory``; True when the counts add up."""
+    with screen, stage(directory, screen.say) as ready:
+        return _Story(ready, screen).play()
+
+
+class _Story:
+    def __init__(self, ready: Stage, screen: Screen) -> None:
+        self.settings = ready.settings
+        self.sandbox = ready.sandbox
+        self.screen = screen
+        self.published: dict[str, Notification] = {}
+        redis = self.settings.redis
+        self.ledger = Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
+        self.store = Store(self.settings.archive.url)
+        self.store.create()
+
+    def play(self) -> bool:
+        self._script_gateways()
+        self._plan_occurrence()
+        self._publish()
+        self._watch(lambda: bool(self.store.get(self._id_of(CLOSED))))
+        self._replay()
+        self._watch(self._all_settled)
+        account = take_account(list(self.published), self.sandbox.received(), self.store)
+        times = latencies(self.published, self.sandbox.received(), self.ledger)
+        self.screen.finish(account.to_dict(), times, self._attempts())
+        return account.adds_up
+
+    def _script_gateways(self) -> None:
+        self.sandbox.script(BUSY, Answer(status=503), Answer(status=503))
+        self.sandbox.script(CLOSED, Answer(status=404))
+        refusal = Answer(smtp_stage="rcpt", smtp_reply="550 5.1.1 No such user")
+        self.sandbox.script(BOUNCING, refusal, then=refusal)
+        self.screen.say("gateways: one answers 503 twice, one has closed, one mailbox is gone")
+
+    def _plan_occurrence(self) -> None:
+        at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
+        reminder = Notification(
+            channel="sms", recipient="+4915155555555", body="⏰ It is time.", priority="urgent"
+        )
+        schedules = Schedules(self.settings)
+        if any(planned.name == _SCHEDULE for planned in schedules.list()):
+            schedules.remove(_SCHEDULE)
+        schedules.add(_SCHEDULE, parse_timing(every=None, cron=None, at=at), reminder)
+        planned = occurrence(_SCHEDULE, at, reminder).evolve(created_at=at)
+        self.published[planned.id] = planned
+        self.screen.say(f"schedule: one text planned for {at:%H:%M:%S} UTC")
+
+    def _publish(self) -> None:
+        begun = time.monotonic()
+        with Client(self.settings) as client:
+            for sent in client.send_many(self._notifications()):
+                if sent.error is not None:
+                    raise sent.error
+        took = (time.monotonic() - begun) * 1000
+        count = len(self.published) - 1
+        self.screen.say(f"published: {count} notifications, each confirmed, in {took:.0f} ms")
+
+    def _notifications(self) -> Iterator[Notification]:
+        text = (files("notify.demo") / "notifications.csv").read_text(encoding="utf-8")
+        lines = text.replace("{sandbox}", self.sandbox.http_url).splitlines(keepends=True)
+        batch = f"demo-{int(time.time())}"
+        for notification in read_rows(lines, "notifications.csv", batch):
+            self.published[notification.id] = notification
+            yield notification
+
+    def _watch(self, over: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        while not over():
+            if time.monotonic() > deadline:
+                raise Unavailable("not everything was settled in time; see the logs")
+            time.sleep(0.1)
+            self._show()
+        self._show()
+
+    def _show(self) -> None:
+        received = self.sandbox.received()
+        self.screen.show(self.published, received, len(self._open_letters()))
+
+    def _all_settled(self) -> bool:
+        archived = {row.letter.id for row in self._open_letters()}
+        return self._delivered() | archived == set(self.published)
+
+    def _delivered(self) -> set[str]:
+        return {item.id for item in self.sandbox.received() if item.accepted}
+
+    def _open_letters(self) -> Sequence[ArchivedLetter]:
+        return self.store.find(Filter(state="open", limit=1000))
+
+    def _replay(self) -> None:
+        row = self.store.get(self._id_of(CLOSED))[0]
+        self.screen.say(f"archive: dead letter {row.seq} is {row.letter.reason}; endpoint reopened")
+        self.sandbox.script(CLOSED)
+        broker = self.settings.broker
+        replayer = Replayer(
+            store=self.store,
+            ledger=self.ledger,
+            publisher=Publisher(broker.urls, confirm_timeout=broker.confirm_timeout),
+            retention=self.settings.channel("webhook").send.retention,
+            actor="demo",
+        )
+        result = replayer.replay(row)
+        if not result.ok:
+            raise NotifyError(f"the replay was refused: {result.note}")
+        self.screen.say(f"replay: sent again as generation {result.generation}")
+
+    def _id_of(self, path: str) -> str:
+        return next(n.id for n in self.published.values() if n.recipient.endswith(path))
+
+    def _attempts(self) -> list[dict[str, Any]]:
+        """The attempts of the gateway that was busy, as the sandbox saw them."""
+        seen = self.sandbox.received(BUSY)
+        return [
+            {
+                "attempt": item.attempt_no,
+                "answered": item.answered,
+                "after s": round(item.at - seen[0].at, 1),
+            }
+            for item in seen
+        ]

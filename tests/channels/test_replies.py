@@ -1,0 +1,110 @@
+import pytest
+
+from notify.channels.replies import Stage, enhanced_code, lost, queue_id, refusal, still_in_step
+from notify.outcomes import (
+    DeliveryFailure,
+    PermanentFailure,
+    Reason,
+    TemporaryFailure,
+    UnknownOutcome,
+)
+
+BEFORE_CONTENT = [Stage.MAIL, Stage.RCPT, Stage.DATA]
+
+
+@pytest.mark.parametrize("stage", [*Stage])
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        (421, "4.4.2 rate exceeded", Reason.PROVIDER_BUSY),
+        (450, "4.2.0 <a@b.c>: Greylisted", Reason.GREYLISTED),
+        (451, "4.7.1 Try again later", Reason.GREYLISTED),
+        (422, "4.2.2 gray-listed", Reason.GREYLISTED),
+        (450, "unknown recipient", Reason.PROVIDER_ERROR),
+        (452, "4.7.1 too many", Reason.PROVIDER_ERROR),
+    ],
+)
+def test_4xx_is_temporary_at_every_stage(
+    stage: Stage, code: int, text: str, reason: Reason
+) -> None:
+    failure = refusal(stage, code, text)
+    assert type(failure) is TemporaryFailure
+    expected = Reason.TLS_FAILED if stage is Stage.TLS and code != 421 else reason
+    assert (failure.reason, failure.code) == (expected, str(code))
+
+
+@pytest.mark.parametrize(
+    ("stage", "kind", "reason"),
+    [
+        (Stage.CONNECT, TemporaryFailure, Reason.CONNECTION_FAILED),
+        (Stage.HELLO, TemporaryFailure, Reason.CONNECTION_FAILED),
+        (Stage.TLS, TemporaryFailure, Reason.TLS_FAILED),
+        (Stage.LOGIN, TemporaryFailure, Reason.PROVIDER_DENIED),
+        (Stage.MAIL, PermanentFailure, Reason.REFUSED),
+        (Stage.RCPT, PermanentFailure, Reason.RECIPIENT_REFUSED),
+        (Stage.DATA, PermanentFailure, Reason.REFUSED),
+        (Stage.DOT, PermanentFailure, Reason.REFUSED),
+    ],
+)
+def test_5xx(stage: Stage, kind: type[DeliveryFailure], reason: Reason) -> None:
+    failure = refusal(stage, 554, "5.7.1 <a@b.c> no")
+    assert (type(failure), failure.reason) == (kind, reason)
+    assert failure.detail == f"554 5.7.1 at {stage}"
+
+
+@pytest.mark.parametrize("stage", BEFORE_CONTENT)
+def test_a_login_that_is_wanted_is_a_problem_of_ours(stage: Stage) -> None:
+    failure = refusal(stage, 530, "5.7.0 Authentication required")
+    assert (type(failure), failure.reason) == (TemporaryFailure, Reason.PROVIDER_DENIED)
+
+
+@pytest.mark.parametrize("code", [-1, 0, 199, 354, 600])
+def test_nonsense(code: int) -> None:
+    assert refusal(Stage.RCPT, code, "").reason is Reason.PROVIDER_ERROR
+    assert type(refusal(Stage.DOT, code, "")) is UnknownOutcome
+
+
+@pytest.mark.parametrize("stage", [*Stage])
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_lost_connection_is_unknown_only_after_the_dot(stage: Stage, passed: bool) -> None:
+    failure = lost(stage, passed=passed, trouble="ECONNRESET")
+    if stage is Stage.DOT:
+        expected = Reason.DEADLINE_PASSED if passed else Reason.CONNECTION_LOST
+        assert (type(failure), failure.reason) == (UnknownOutcome, expected)
+        return
+    tls = stage is Stage.TLS and not passed
+    assert type(failure) is TemporaryFailure
+    assert failure.reason is (Reason.TLS_FAILED if tls else Reason.CONNECTION_FAILED)
+
+
+def test_which_refusals_leave_the_connection_usable() -> None:
+    assert still_in_step(Stage.RCPT, 550)
+    assert not still_in_step(Stage.RCPT, 421)
+    assert not still_in_step(Stage.HELLO, 550)
+    assert not still_in_step(Stage.DOT, -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2.0.0 Ok: queued as 4ABC12", "4ABC12"),
+        ("OK id=1rabcd-0003Xy-1Z", "1rabcd-0003Xy-1Z"),
+        ("2.0.0 OK email-000001", "email-000001"),
+        ("Ok 0102018f-aaaa-000000", "0102018f-aaaa-000000"),
+        ("2.0.0 41U9xk12345 Message accepted for delivery", "41U9xk12345"),
+        ("2.6.0 <a@b.c> [InternalId=123456, Hostname=x] Queued mail for delivery", "123456"),
+        ("2.0.0 OK  1700000000 ffacd-20020a-12si.4 - gsmtp", "ffacd-20020a-12si.4"),
+        ("OK message accepted", ""),
+        ("2.0.0 OK", ""),
+        ("Thank you, ada@example.com", ""),
+    ],
+)
+def test_queue_ids(text: str, found: str) -> None:
+    assert queue_id(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("4.7.1 x", "4.7.1"), ("5.1.1", "5.1.1"), ("no", ""), ("4.7.1@x", "")]
+)
+def test_enhanced_codes(text: str, code: str) -> None:
+    assert enhanced_code(text) == code

@@ -36,15 +36,15 @@ def declare_all(settings: Settings) -> None:
     declare(plan, settings.broker.urls, timeout=settings.broker.confirm_timeout)
 
 
-def check_services(settings: Settings) -> None:
-    """Raises unless RabbitMQ and Redis are as a worker needs them.
+def check_services(settings: Settings, channel: str, priority: str) -> None:
+    """Raises unless RabbitMQ and Redis are as the worker of one queue needs them.
 
     ``TopologyMismatch`` lists the differences of the topology, ``ConfigError`` those of
     Redis's settings; ``Unavailable`` where one does not answer.
     """
-    api = management(settings)
+    api, broker = management(settings), settings.broker
     try:
-        api.require(wanted(settings))
+        api.require(topology.build([(channel, priority)], broker.rungs, broker.delivery_limit))
     finally:
         api.close()
     ledger = Ledger(

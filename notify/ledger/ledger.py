@@ -62,6 +62,7 @@ class Ledger:
         self._settle = register(scripts.SETTLE)
         self._clear = register(scripts.CLEAR)
         self._replay = register(scripts.REPLAY)
+        self._read = register(scripts.READ)
 
     def claim(
         self,
@@ -145,13 +146,11 @@ class Ledger:
 
     def record(self, id: str) -> Record | None:
         """All that is known of one notification."""
-        key = self._key(id)
-        with _translated():
-            if self._redis.type(key) == "string":
-                text = cast("str | None", self._redis.get(key))
-                return read_record(id, text) if text else None
-            fields = cast("dict[str, str]", self._redis.hgetall(key))
-            return read_record(id, fields) if fields else None
+        kind, *values = self._run(self._read, id)
+        if kind == "none":
+            return None
+        fields = dict(zip(values[::2], values[1::2], strict=True)) if kind == "hash" else values[0]
+        return read_record(id, fields)
 
     def attempts(self, id: str) -> tuple[dict[str, Any], ...]:
         record = self.record(id)

@@ -122,6 +122,14 @@ end
 return 'ok'
 """
 
+# A record changes its type when it is delivered: both forms are read in one step.
+READ: Final = """
+local what = redis.call('TYPE', KEYS[1])['ok']
+if what == 'string' then return {what, redis.call('GET', KEYS[1])} end
+if what == 'hash' then return {what, unpack(redis.call('HGETALL', KEYS[1]))} end
+return {what}
+"""
+
 # ARGV: new generation, digest, retention ms, channel.priority, first queued
 REPLAY: Final = (
     _PRELUDE

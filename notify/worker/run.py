@@ -45,7 +45,7 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
     if (channel, priority) not in settings.queues():
         known = ", ".join(f"{c} {p}" for c, p in settings.queues())
         raise UsageError(f"no queue for {channel} {priority}; configured: {known}")
-    check_services(settings)
+    check_services(settings, channel, priority)
     stopping = threading.Event()
     pipeline = _pipeline(settings, channel, stopping)
     app = make_app(settings)

@@ -1,0 +1,109 @@
+"""Real servers for all tests, started once; a deployment of its own for each test."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+from uuid import uuid4
+
+import pytest
+import requests
+
+from notify.local import PrivateServers, Servers, servers_from_environment
+from notify.sandbox import Sandbox
+from tests.deployment import Deployment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vhost:
+    """A virtual host that exists for one test."""
+
+    url: str
+    name: str
+
+
+@pytest.fixture(scope="session")
+def own_servers(tmp_path_factory: pytest.TempPathFactory) -> PrivateServers | None:
+    """To stop and start; ``None`` where the servers are not ours."""
+    if servers_from_environment():
+        return None
+    return PrivateServers(tmp_path_factory.mktemp("servers"), fresh=True)
+
+
+@pytest.fixture(scope="session")
+def servers(own_servers: PrivateServers | None) -> Iterator[Servers]:
+    given = servers_from_environment()
+    if own_servers is None:
+        assert given
+        yield given
+        return
+    with own_servers as started:
+        yield started
+
+
+@pytest.fixture
+def restartable(own_servers: PrivateServers | None, servers: Servers) -> PrivateServers:
+    """The private servers, for tests that stop and start them."""
+    if own_servers is None:
+        pytest.skip("the servers are given, and not ours to restart")
+    return own_servers
+
+
+@pytest.fixture
+def vhost(servers: Servers) -> Iterator[Vhost]:
+    name = f"test-{uuid4().hex[:12]}"
+    api = f"{servers.management_url}/api"
+    user = quote(urlsplit(servers.broker_urls[0]).username or "guest")
+    everything = {"configure": ".*", "write": ".*", "read": ".*"}
+    requests.put(f"{api}/vhosts/{name}", timeout=10).raise_for_status()
+    requests.put(f"{api}/permissions/{name}/{user}", json=everything, timeout=10).raise_for_status()
+    parts = urlsplit(servers.broker_urls[0])
+    yield Vhost(url=parts._replace(path=f"/{name}").geturl(), name=name)
+    requests.delete(f"{api}/vhosts/{name}", timeout=10).raise_for_status()
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as running:
+        yield running
+
+
+@pytest.fixture
+def deploy(
+    tmp_path: Path, sandbox: Sandbox, servers: Servers, vhost: Vhost
+) -> Iterator[Callable[..., Deployment]]:
+    """Makes a deployment with options for its configuration."""
+    made: list[Deployment] = []
+
+    def make(**options: Any) -> Deployment:
+        made.append(
+            Deployment(
+                directory=tmp_path / f"deployment-{len(made)}",
+                sandbox=sandbox,
+                servers=servers,
+                vhost_url=vhost.url,
+                prefix=f"t{uuid4().hex[:8]}",
+                options=options,
+            )
+        )
+        return made[-1]
+
+    yield make
+    for deployment in made:
+        deployment.close()
+
+
+@pytest.fixture
+def deployment(deploy: Callable[..., Deployment]) -> Deployment:
+    return deploy()
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A developer's own NOTIFY_ variables must not reach a test, but for the servers."""
+    kept = ("NOTIFY_BROKER_URLS", "NOTIFY_MANAGEMENT_URL", "NOTIFY_REDIS_URL")
+    for name in list(os.environ):
+        if name.startswith("NOTIFY_") and name not in (*kept, "NOTIFY_RABBITMQ_SERVER"):
+            monkeypatch.delenv(name)

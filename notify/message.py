@@ -136,6 +136,9 @@ def decode(headers: Mapping[str, Any], notification: Any) -> Envelope:
     A publisher that is not ours may leave our headers out: then it is a first attempt.
     """
     try:
+        # A new id would be made up for each delivery, and each would be sent.
+        if isinstance(notification, Mapping) and "id" not in notification:
+            raise InvalidNotification("id", "is missing")
         value = Notification.from_dict(notification)
         first = headers.get(FIRST_QUEUED)
         first_queued = parse_instant(FIRST_QUEUED, first) if first else value.created_at

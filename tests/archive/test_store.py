@@ -1,0 +1,252 @@
+"""The archive on SQLite files."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from notify.deadletter import DeadLetter, read
+from notify.errors import NotFound, StoreUnavailable
+from notify.outcomes import Reason
+from notify.store import Filter, Store
+from tests.archive.letters import NOW, dead, raw
+from tests.archive.strangers import bodies, headers
+
+ALL = Filter()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/new/directory/archive.sqlite3"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with closing(Store(url)) as opened:
+        opened.create()
+        yield opened
+
+
+def execute(url: str, *statements: str) -> list[Any]:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection, connection:
+        return [connection.execute(statement).fetchall() for statement in statements]
+
+
+def writer(what: str, url: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-m", "tests.archive.writers", what, url])
+
+
+@pytest.mark.parametrize("letter", [dead(), raw(), dead(first_queued=None, notification=None)])
+def test_a_letter_comes_back_as_it_was(store: Store, letter: DeadLetter) -> None:
+    assert store.add([letter]) == 1
+    (row,) = store.find(ALL)
+    assert row.letter == letter
+    assert (row.seq, row.count, row.state) == (1, 1, "open")
+    assert row.archived_at.utcoffset() == timedelta(0)
+    assert store.get(1) == [row]
+
+
+def test_a_repeated_letter_is_one_row(store: Store) -> None:
+    assert store.add([dead(), dead(), dead("n-2")]) == 2
+    assert store.add([dead(detail="another"), dead("n-2"), dead("n-3")]) == 1
+    assert [row.count for row in store.find(ALL)] == [1, 1, 1]
+    assert store.get("n-1")[0].letter.detail == "550 no such user"
+
+
+def test_only_what_has_no_id_is_counted(store: Store) -> None:
+    assert store.add([raw(), raw()]) == 1
+    assert store.add([raw(), raw(b"other")]) == 1
+    assert sorted(row.count for row in store.find(ALL)) == [1, 3]
+
+
+def test_generation_reason_and_content_make_another_letter(store: Store) -> None:
+    others = [dead(generation=2), dead(reason=Reason.CONFLICT), dead(digest="d")]
+    assert store.add([dead(), *others]) == 4
+    assert len(store.get("n-1")) == 4
+
+
+def test_nothing_to_add(store: Store) -> None:
+    assert store.add([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (Filter(channel="email"), ["mail"]),
+        (Filter(reason="conflict"), ["conflict"]),
+        (Filter(provider="other"), ["other"]),
+        (Filter(id="mail"), ["mail"]),
+        (Filter(recipient="a@example.org"), ["mail"]),
+        (Filter(state="replayed"), []),
+        (Filter(label=("team", "Ops")), ["label"]),
+        (Filter(label=("team", 'a"b')), ["quote"]),
+        (Filter(label=("tea", "Ops")), []),
+        (Filter(since=NOW + timedelta(hours=1)), ["late"]),
+        (Filter(until=NOW), ["early"]),
+        (Filter(since=NOW, until=NOW + timedelta(microseconds=1), channel="email"), ["mail"]),
+        (Filter(limit=1), ["late"]),
+        (Filter(limit=2, offset=1), ["quote", "label"]),
+        (
+            Filter(limit=None, channel="sms"),
+            ["late", "quote", "label", "other", "conflict", "early"],
+        ),
+    ],
+)
+def test_filters(store: Store, wanted: Filter, found: list[str]) -> None:
+    store.add(
+        [
+            dead("early", dead_at=NOW - timedelta(days=1)),
+            dead("mail", channel="email", recipient="a@example.org"),
+            dead("conflict", reason=Reason.CONFLICT),
+            dead("other", attempts=({"provider": "acme"}, {"provider": "other"})),
+            dead("label", labels={"team": "Ops", "x": "y"}),
+            dead("quote", labels={"team": 'a"b'}),
+            dead("late", dead_at=NOW + timedelta(hours=1)),
+        ]
+    )
+    assert [row.letter.id for row in store.find(wanted)] == found
+    if wanted.limit == 50:
+        assert store.count(wanted) == len(found)
+
+
+def test_counts(store: Store) -> None:
+    store.add([dead("a"), dead("b"), dead("c", reason=Reason.CONFLICT), raw()])
+    by_reason = {"recipient_refused": 2, "conflict": 1, "unparseable": 1}
+    assert store.counts_by("reason", ALL) == by_reason
+    assert store.counts_by("channel", ALL) == {"sms": 3, "": 1}
+    assert store.counts_by("reason", Filter(channel="sms")) == {
+        "recipient_refused": 2,
+        "conflict": 1,
+    }
+    with pytest.raises(NotFound, match="must be one of"):
+        store.counts_by("recipient", ALL)
+
+
+def test_a_replay_is_noted_before_and_after(store: Store) -> None:
+    store.add([dead()])
+    (row,) = store.get("n-1")
+    failed = store.begin_replay(row.seq, "ann", 2, NOW)
+    assert store.replays_of(row.seq)[0].state == "publishing"
+    store.finish_replay(failed, False, "broker away")
+    assert store.get("n-1")[0].state == "open"
+    store.finish_replay(store.begin_replay(row.seq, "ann", 2, NOW), True)
+    assert store.get("n-1")[0].state == "replayed"
+    first, second = store.replays_of(row.seq)
+    assert (first.state, first.note, first.actor, first.at) == ("failed", "broker away", "ann", NOW)
+    assert (second.state, second.from_generation, second.new_generation) == ("published", 1, 2)
+    store.add([dead()])
+    assert store.get("n-1")[0].state == "replayed"
+
+
+def test_replays_of_what_is_not_there(store: Store) -> None:
+    with pytest.raises(NotFound, match="dead letter 7"):
+        store.begin_replay(7, "ann", 2, NOW)
+    with pytest.raises(NotFound, match="replay 7"):
+        store.finish_replay(7, True)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(body=bodies, headers=headers)
+def test_whatever_was_read_can_be_stored(
+    store: Store, body: bytes, headers: dict[str, Any]
+) -> None:
+    headers |= {"task": "notify.deliver"}
+    letter = read(body=body, headers=headers, content_type=None, routing_key="\x00\ud800", now=NOW)
+    store.add([letter])
+    store.add([letter.evolve(id=f"{letter.id}\x00", recipient="\ud800", channel="\x00")])
+    store.find(ALL)
+
+
+def test_the_file_survives_a_power_cut_by_its_settings(store: Store) -> None:
+    with store._database.writing() as connection:
+        pragmas = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+        values = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in pragmas]
+    assert values == ["wal", 2, 10000, 1]
+
+
+def test_creating_twice_changes_nothing(store: Store) -> None:
+    store.add([dead()])
+    store.create()
+    store.check()
+    assert store.count(ALL) == 1
+
+
+def test_many_processes_may_create_at_once(url: str) -> None:
+    processes = [writer("create", url) for _ in range(6)]
+    assert [process.wait(30) for process in processes] == [0] * 6
+    with closing(Store(url)) as store:
+        assert store.count(ALL) == 6
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        added = pool.map(lambda n: store.add([dead(f"n-{n}"), dead("shared")]), range(40))
+    assert sum(added) == store.count(Filter(limit=None)) == 41
+
+
+def test_a_writer_killed_before_its_commit_leaves_all_or_nothing(store: Store, url: str) -> None:
+    assert writer("die", url).wait(30) == -signal.SIGKILL
+    assert [row.letter.id for row in store.find(ALL)] == ["n-committed"]
+    assert store.add([dead(f"n-{number}") for number in range(1000)]) == 1000
+    assert execute(url, "PRAGMA integrity_check") == [[("ok",)]]
+
+
+def test_a_full_disk_says_so_and_loses_nothing(store: Store) -> None:
+    store.add([dead("before")])
+    with store._database.writing() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 4}")
+    many = [dead(f"n-{number}") for number in range(500)]
+    with pytest.raises(StoreUnavailable, match="database or disk is full") as caught:
+        store.add(many)
+    assert "4915112345678" not in f"{caught.value} {caught.value.__cause__}"
+    assert [row.letter.id for row in store.find(ALL)] == ["before"]
+    with store._database.writing() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1000000")
+    assert store.add(many) == 500
+
+
+def test_a_newer_schema_is_not_touched(store: Store, url: str) -> None:
+    execute(url, "UPDATE meta SET value = 2")
+    for operation in (store.create, store.check):
+        with pytest.raises(StoreUnavailable, match="schema 2, and this program knows only 1"):
+            operation()
+    assert execute(url, "SELECT value FROM meta") == [[(2,)]]
+
+
+def test_without_tables(url: str) -> None:
+    with closing(Store(url)) as store, pytest.raises(StoreUnavailable, match="no such table"):
+        store.find(ALL)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("this is not a database, but long enough to look like one " * 100)
+    store = Store(f"sqlite:///{path}")
+    with pytest.raises(StoreUnavailable, match="not a database"):
+        store.create()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("nonsense", "ArgumentError"),
+        ("sqlite:////proc/no/archive", "cannot be used"),
+        ("mysql+pymysql://u:secret@h/d", "."),
+        ("postgresql+nothing://u:secret@h/d", "NoSuchModuleError"),
+    ],
+)
+def test_urls_that_cannot_be_used(url: str, problem: str) -> None:
+    with pytest.raises(StoreUnavailable, match=problem) as caught:
+        Store(url)
+    assert "secret" not in str(caught.value)

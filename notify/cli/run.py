@@ -7,19 +7,24 @@ import click
 
 from notify.archiver import Archiver
 from notify.cli.context import Context, pass_context
-from notify.notification import CHANNELS, PRIORITIES
 from notify.schedule import run_beat
 from notify.telemetry import set_up_logging
 from notify.worker import run_worker
 
 
 @click.command()
-@click.argument("channel", type=click.Choice(CHANNELS))
-@click.argument("priority", type=click.Choice(PRIORITIES))
+@click.argument("channel")
+@click.argument("priority", required=False)
 @pass_context
 @click.pass_context
-def worker(command: click.Context, context: Context, channel: str, priority: str) -> None:
-    """Delivers the notifications of one channel and priority."""
+def worker(command: click.Context, context: Context, channel: str, priority: str | None) -> None:
+    """Delivers the notifications of one channel and priority.
+
+    "notify worker sms urgent" and "notify worker sms-urgent" are the same; the second is
+    the name of a systemd instance.
+    """
+    if priority is None:
+        channel, _, priority = channel.rpartition("-")
     command.exit(run_worker(context.settings, channel, priority))
 
 

@@ -64,6 +64,11 @@ class Management:
         everything = {"configure": ".*", "write": ".*", "read": ".*"}
         self._put(f"/permissions/{self._vhost}/{quote(self._user, safe='')}", everything)
 
+    def delete_virtual_host(self) -> None:
+        """Deletes the virtual host with all that is in it, if it exists."""
+        if self.virtual_host_exists():
+            self._checked(self._request("DELETE", f"/vhosts/{self._vhost}"))
+
     def virtual_host_exists(self) -> bool:
         return self._request("GET", f"/vhosts/{self._vhost}").status_code != 404
 

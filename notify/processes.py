@@ -10,8 +10,6 @@ from notify.config import Settings
 from notify.local import Servers
 from notify.sandbox import Sandbox
 
-_VIRTUAL_HOST = "notify"
-
 
 def commands(settings: Settings) -> dict[str, list[str]]:
     """Every process by name: a worker for each queue, the archiver, the beat."""
@@ -23,10 +21,15 @@ def notify(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "notify", *arguments]
 
 
-def environment(servers: Servers, sandbox: Sandbox, data: Path) -> dict[str, str]:
-    """Our own environment, with ``servers``, ``sandbox``, and an archive below ``data``."""
+def environment(servers: Servers, sandbox: Sandbox, data: Path, name: str) -> dict[str, str]:
+    """Our own environment, with ``servers``, ``sandbox``, and an archive below ``data``.
+
+    ``name`` becomes the virtual host and the prefix of the keys in Redis: on servers that
+    are in use for something else, nothing of theirs is touched.
+    """
     own = {
-        "NOTIFY_BROKER_URLS": ",".join(_in_own_host(url) for url in servers.broker_urls),
+        "NOTIFY_BROKER_URLS": ",".join(_with_host(url, name) for url in servers.broker_urls),
+        "NOTIFY_REDIS_PREFIX": name,
         "NOTIFY_ARCHIVE_URL": f"sqlite:///{data.absolute() / 'archive.sqlite3'}",
         "NOTIFY_SANDBOX_HTTP": sandbox.http_url,
         "NOTIFY_SANDBOX_SMTP_PORT": str(sandbox.smtp_port),
@@ -34,11 +37,8 @@ def environment(servers: Servers, sandbox: Sandbox, data: Path) -> dict[str, str
     return dict(os.environ) | servers.environment() | own
 
 
-def _in_own_host(url: str) -> str:
-    """A private node has only the virtual host "/", which is not Notify's own."""
-    parts = urlsplit(url)
-    path = parts.path if len(parts.path) > 1 else f"/{_VIRTUAL_HOST}"
-    return urlunsplit(parts._replace(path=path))
+def _with_host(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 
 def find_config(environ: Mapping[str, str]) -> Path:

@@ -23,7 +23,7 @@ from notify.local import PrivateServers, guard, servers_from_environment
 from notify.processes import commands, environment, find_config
 from notify.sandbox import Sandbox
 
-_GRACE_SECONDS = 20.0
+_NAME = "notify-up"
 
 
 def run_up(directory: Path, say: Callable[[str], None]) -> int:
@@ -38,7 +38,9 @@ def run_up(directory: Path, say: Callable[[str], None]) -> int:
         directory.mkdir(parents=True, exist_ok=True)
         sandbox = stack.enter_context(Sandbox(directory / "received.jsonl"))
         config = {"NOTIFY_CONFIG": str(find_config(os.environ).absolute())}
-        environ = {"NOTIFY_LOG_FORMAT": "text"} | environment(servers, sandbox, directory) | config
+        environ = (
+            {"NOTIFY_LOG_FORMAT": "text"} | environment(servers, sandbox, directory, _NAME) | config
+        )
         settings = load_settings(environ=environ)
         provision.declare_all(settings)
         say(_how_to_use(environ))
@@ -50,6 +52,7 @@ def _how_to_use(environ: Mapping[str, str]) -> str:
         "NOTIFY_BROKER_URLS",
         "NOTIFY_MANAGEMENT_URL",
         "NOTIFY_REDIS_URL",
+        "NOTIFY_REDIS_PREFIX",
         "NOTIFY_ARCHIVE_URL",
         "NOTIFY_SANDBOX_HTTP",
         "NOTIFY_CONFIG",

@@ -21,6 +21,7 @@ _TWINS = {
     "NOTIFY_BROKER_URLS": ("broker", "urls"),
     "NOTIFY_MANAGEMENT_URL": ("broker", "management_url"),
     "NOTIFY_REDIS_URL": ("redis", "url"),
+    "NOTIFY_REDIS_PREFIX": ("redis", "prefix"),
     "NOTIFY_ARCHIVE_URL": ("archive", "url"),
     "NOTIFY_LOG_FORMAT": ("log", "format"),
     "NOTIFY_LOG_LEVEL": ("log", "level"),

@@ -16,6 +16,7 @@ from notify.provision import management
 from notify.sandbox import Sandbox
 from notify.topology import DEAD, work_queue
 
+_NAME = "notify-demo"
 _START_SECONDS = 60.0
 
 
@@ -39,18 +40,28 @@ def stage(directory: Path, say: Callable[[str], None]) -> Iterator[Stage]:
             PrivateServers(directory / "servers", progress=say, fresh=True)
         )
         sandbox = stack.enter_context(Sandbox(_emptied(directory) / "received.jsonl"))
-        environ = environment(servers, sandbox, directory) | {
+        environ = environment(servers, sandbox, directory, _NAME) | {
             "NOTIFY_RETRY_PRESET": "quick",
             "NOTIFY_LOG_FORMAT": "json",
             "NOTIFY_CONFIG": str(find_config({}).absolute()),
         }
         settings = load_settings(environ=environ)
-        provision.declare_all(settings)
+        stack.enter_context(_own_virtual_host(settings))
         say(f"RabbitMQ: {len(provision.wanted(settings).queues)} quorum queues declared")
         processes = stack.enter_context(_running(commands(settings), directory, environ))
         _wait_until_ready(settings, processes)
         say(f"processes: {', '.join(processes)}")
         yield Stage(settings=settings, sandbox=sandbox, logs=directory / "log")
+
+
+@contextmanager
+def _own_virtual_host(settings: Settings) -> Iterator[None]:
+    """Empty at the start and gone at the end: the servers may be somebody's."""
+    api = management(settings)
+    api.delete_virtual_host()
+    provision.declare_all(settings)
+    yield
+    api.delete_virtual_host()
 
 
 def _emptied(directory: Path) -> Path:

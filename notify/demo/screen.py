@@ -27,7 +27,6 @@ class Screen:
         self._console = Console(quiet=as_json, highlight=False)
         self._live = Live(console=self._console, refresh_per_second=10, transient=True)
         self._said: list[dict[str, Any]] = []
-        self._attempts_told = 0
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -52,11 +51,7 @@ class Screen:
     def show(
         self, published: Mapping[str, Notification], received: Sequence[Received], archived: int
     ) -> None:
-        """Refreshes the table; tells of every answer that was not a success."""
-        failures = [item for item in received if not item.accepted]
-        for item in failures[self._attempts_told :]:
-            self.say(f"{item.channel}: attempt {item.attempt_no} was answered {item.answered}")
-        self._attempts_told = len(failures)
+        """Refreshes the table below the story."""
         self._live.update(
             Group(_newest(published, received), _totals(published, received, archived))
         )

@@ -17,7 +17,7 @@ from notify.notification import Notification
 from notify.publish import Client
 from notify.replay import Replayer
 from notify.rows import read_rows
-from notify.sandbox import Answer
+from notify.sandbox import Answer, Received
 from notify.schedule import Schedules, parse_timing
 from notify.schedule.beat import occurrence
 from notify.store import ArchivedLetter, Filter, Store
@@ -42,6 +42,7 @@ class _Story:
         self.sandbox = ready.sandbox
         self.screen = screen
         self.published: dict[str, Notification] = {}
+        self._told = 0
         redis = self.settings.redis
         self.ledger = Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
         self.store = Store(self.settings.archive.url)
@@ -56,6 +57,7 @@ class _Story:
         self._watch(self._all_settled)
         account = take_account(list(self.published), self.sandbox.received(), self.store)
         times = latencies(self.published, self.sandbox.received(), self.ledger)
+        self.screen.say("all settled: stopping the processes")
         self.screen.finish(account.to_dict(), times, self._attempts())
         return account.adds_up
 
@@ -108,7 +110,34 @@ class _Story:
 
     def _show(self) -> None:
         received = self.sandbox.received()
+        for item in received[self._told :]:
+            self._tell(item)
+        self._told = len(received)
         self.screen.show(self.published, received, len(self._open_letters()))
+
+    def _tell(self, item: Received) -> None:
+        """What is out of the ordinary: a failure, a success after one, the schedule."""
+        if not item.accepted:
+            said = f"attempt {item.attempt_no} was answered {item.answered}"
+            self.screen.say(f"{item.channel}: {said}; {self._what_next(item)}")
+        elif item.attempt_no > 1:
+            self.screen.say(f"{item.channel}: attempt {item.attempt_no} was accepted")
+        elif item.id.startswith("schedule:"):
+            late = (item.at - self.published[item.id].created_at.timestamp()) * 1000
+            self.screen.say(f"schedule: fired and delivered {late:.0f} ms after its instant")
+
+    def _what_next(self, item: Received) -> str:
+        """The next step as the ledger has it, a moment after the answer."""
+        # A mail that is refused before its content does not show its id.
+        id = item.id or self._id_of(item.recipient)
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        while (record := self.ledger.record(id)) is None or record.step is None:
+            if time.monotonic() > deadline:
+                raise Unavailable("an attempt was not settled in time; see the logs")
+            time.sleep(0.01)
+        if record.step.do == "dead":
+            return "permanent, so it goes to the archive"
+        return f"the next in {record.step.rung} s, waiting in RabbitMQ"
 
     def _all_settled(self) -> bool:
         archived = {row.letter.id for row in self._open_letters()}
@@ -137,8 +166,8 @@ class _Story:
             raise NotifyError(f"the replay was refused: {result.note}")
         self.screen.say(f"replay: sent again as generation {result.generation}")
 
-    def _id_of(self, path: str) -> str:
-        return next(n.id for n in self.published.values() if n.recipient.endswith(path))
+    def _id_of(self, recipient: str) -> str:
+        return next(n.id for n in self.published.values() if n.recipient.endswith(recipient))
 
     def _attempts(self) -> list[dict[str, Any]]:
         """The attempts of the gateway that was busy, as the sandbox saw them."""

@@ -14,11 +14,12 @@ from notify import provision
 from notify.broker import Publisher
 from notify.broker.channel import connect, drop
 from notify.config import Settings, load_settings
-from notify.ledger import Ledger
+from notify.ledger import Ledger, Record
 from notify.local import Servers
 from notify.message import Envelope, encode
 from notify.notification import Notification
 from notify.provision import management
+from notify.publish import Client
 from notify.sandbox import Sandbox
 from notify.store import Store
 from notify.topology import work_queue
@@ -176,6 +177,29 @@ class Deployment:
             timeout=60,
             check=False,
         )
+
+    def send(self, *notifications: Notification) -> None:
+        with Client(self.settings) as client:
+            for notification in notifications:
+                client.send(notification)
+
+    def until_settled(self, id: str) -> Record:
+        def settled() -> Record | None:
+            record = self.ledger.record(id)
+            over = record and record.state != "sending" and not record.unpublished
+            return record if over else None
+
+        return eventually(settled, f"{id} settled")
+
+    def until_sent(self, id: str) -> Record:
+        def sent() -> Record | None:
+            record = self.ledger.record(id)
+            return record if record and record.state == "sent" else None
+
+        return eventually(sent, f"{id} delivered", 40)
+
+    def until_depth(self, queue: str, count: int) -> None:
+        eventually(lambda: self.depth(queue) == count, f"{count} messages on {queue}")
 
     def ready(self, channel: str = "sms", priority: str = "normal") -> int:
         return self.depth(work_queue(channel, priority))

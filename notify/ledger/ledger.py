@@ -167,8 +167,13 @@ class Ledger:
             values = self._redis.mget([f"{self._prefix}:q:{queue}" for queue in queues])
         return {q: int(v) for q, v in zip(queues, values, strict=True) if v is not None}
 
+    def probe(self) -> None:
+        """Writes something: a server that is full or read-only still answers reads."""
+        with _translated():
+            self._redis.set(f"{self._prefix}:probe", 1, ex=60)
+
     def now(self) -> datetime:
-        """The Redis server's clock; also shows that it answers."""
+        """The Redis server's clock."""
         with _translated():
             seconds, micros = self._redis.time()
         return datetime.fromtimestamp(seconds + micros / 1e6).astimezone()

@@ -50,7 +50,7 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
     pipeline = _pipeline(settings, channel, stopping)
     app = make_app(settings)
     queue = topology.work_queue(channel, priority)
-    gate = Gate(queue, pipeline.tools.ledger.now, stopping)
+    gate = Gate(queue, pipeline.tools.ledger.probe, stopping)
     app.notify_gate = gate
     register(app, _through(gate, pipeline), _Progress(pipeline.tools.ledger, queue))
     concurrency = getattr(settings.channel(channel).queues, priority).concurrency

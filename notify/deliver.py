@@ -22,6 +22,7 @@ from notify.errors import InvalidNotification, LedgerUnavailable, PublishError, 
 from notify.ledger import (
     AttemptRecord,
     Busy,
+    Claim,
     Claimed,
     Conflict,
     Ledger,
@@ -75,13 +76,16 @@ class Pipeline:
         self.sending: dict[str, float] = {}
         """Owner of each send under way, and when its deadline passes (monotonic)."""
 
-    def deliver(self, envelope: Envelope) -> str:
-        """Carries one message one step further; returns what was done, for the log."""
+    def deliver(self, envelope: Envelope, *, redelivered: bool = False) -> str:
+        """Carries one message one step further; returns what was done, for the log.
+
+        ``redelivered``: the broker has handed the message out before.
+        """
         problem = self._problem(envelope)
         if problem:
             return self._archive(envelope, Reason.INVALID, problem)
         try:
-            claim = self._claim(envelope)
+            claim = self._claim(envelope, redelivered)
         except LedgerUnavailable as error:
             raise HandBack(str(error)) from error
         if isinstance(claim, Claimed):
@@ -95,7 +99,7 @@ class Pipeline:
         _log("skipped", envelope, outcome="duplicate")
         return "skipped"
 
-    def _claim(self, envelope: Envelope) -> Any:
+    def _claim(self, envelope: Envelope, redelivered: bool) -> Claim:
         send = self.settings.send
         return self.tools.ledger.claim(
             envelope,
@@ -103,6 +107,7 @@ class Pipeline:
             lease=send.lease,
             resend_unknown=send.unknown == "resend",
             retention=send.retention,
+            redelivered=redelivered,
         )
 
     def _send_and_settle(self, envelope: Envelope, claim: Claimed) -> str:

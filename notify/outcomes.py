@@ -27,6 +27,7 @@ class Reason(StrEnum):
     CONNECTION_LOST = "connection_lost"
     DEADLINE_PASSED = "deadline_passed"
     WORKER_DIED = "worker_died"
+    LEDGER_LOST = "ledger_lost"
     # Why a notification is dead although no provider refused it.
     RETRIES_EXHAUSTED = "retries_exhausted"
     EXPIRED = "expired"

@@ -1,9 +1,11 @@
 """Brings RabbitMQ and Redis into the state that Notify needs, or says what is missing."""
 
+from contextlib import closing, suppress
+
 from notify import topology
 from notify.broker import declare
 from notify.config import Settings
-from notify.errors import ConfigError
+from notify.errors import ConfigError, LedgerUnavailable
 from notify.ledger import Ledger
 from notify.management import Management
 from notify.topology import Topology
@@ -17,6 +19,11 @@ def wanted(settings: Settings) -> Topology:
 
 def management(settings: Settings) -> Management:
     return Management.from_urls(settings.broker.management_url, settings.broker.urls[0])
+
+
+def ledger(settings: Settings) -> Ledger:
+    redis = settings.redis
+    return Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
 
 
 def declare_all(settings: Settings) -> None:
@@ -33,6 +40,8 @@ def declare_all(settings: Settings) -> None:
             api.set_policy(policy)
     finally:
         api.close()
+    with suppress(LedgerUnavailable), closing(ledger(settings)) as opened:
+        opened.mark()
     declare(plan, settings.broker.urls, timeout=settings.broker.confirm_timeout)
 
 
@@ -47,10 +56,7 @@ def check_services(settings: Settings, channel: str, priority: str) -> None:
         api.require(topology.build([(channel, priority)], broker.rungs, broker.delivery_limit))
     finally:
         api.close()
-    ledger = Ledger(
-        settings.redis.url, prefix=settings.redis.prefix, timeout=settings.redis.timeout
-    )
-    problems = ledger.check()
-    ledger.close()
+    with closing(ledger(settings)) as opened:
+        problems = opened.check()
     if problems:
         raise ConfigError(problems)

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 def register(
     app: Celery,
-    deliver: Callable[[Envelope], str],
+    deliver: Callable[[Envelope, bool], str],
     on_taken: Callable[[int], None] = lambda published: None,
 ) -> Task:
     """Registers the task with ``deliver`` behind it.
@@ -43,7 +43,7 @@ def register(
         if published is not None:
             on_taken(int(published.timestamp() if hasattr(published, "timestamp") else published))
         try:
-            return deliver(envelope)
+            return deliver(envelope, bool(self.request.delivery_info.get("redelivered")))
         except HandBack as reason:
             log.warning("handed back", extra=event(id=envelope.notification.id, why=str(reason)))
             raise Reject("handed back", requeue=True) from reason

@@ -18,10 +18,12 @@ from notify.ledger.values import (
     Claimed,
     Conflict,
     Duplicate,
+    Health,
     NextStep,
     Record,
     Stale,
     Unpublished,
+    read_health,
     read_record,
     sent_text,
 )
@@ -48,6 +50,8 @@ class Ledger:
 
     def __init__(self, url: str, *, prefix: str = "notify", timeout: float = 2.0) -> None:
         self._prefix = prefix
+        self._marker = f"{prefix}:marker"
+        self._seen = 0
         self._redis = redis.Redis.from_url(
             url,
             decode_responses=True,
@@ -63,6 +67,7 @@ class Ledger:
         self._clear = register(scripts.CLEAR)
         self._replay = register(scripts.REPLAY)
         self._read = register(scripts.READ)
+        self._mark = register(scripts.MARK)
 
     def claim(
         self,
@@ -72,12 +77,14 @@ class Ledger:
         lease: float,
         resend_unknown: bool,
         retention: float,
+        redelivered: bool = False,
     ) -> Claim:
         """Takes the right to send, for ``lease`` seconds, or says why not.
 
         Repeating a claim with the same ``owner`` after a lost answer is safe.
+        ``redelivered`` is the broker's word that the message was handed out before.
         """
-        answer = self._run(
+        answer = self._step(
             self._claim,
             envelope.notification.id,
             owner,
@@ -89,6 +96,9 @@ class Ledger:
             _ms(retention),
             envelope.routing_key,
             envelope.first_queued.isoformat(),
+            self._seen,
+            int(redelivered),
+            _ms(envelope.first_queued.timestamp()),
         )
         return _ANSWERS[answer[0]](owner, answer)
 
@@ -125,7 +135,8 @@ class Ledger:
         text: str,
     ) -> bool:
         arguments = (claim.owner, claim.generation, claim.attempt, state, attempt, step)
-        return bool(self._run(self._settle, id, *arguments, _ms(retention), text) == "ok")
+        values = (*arguments, _ms(retention), text, self._seen)
+        return bool(self._step(self._settle, id, *values)[0] == "ok")
 
     def clear(self, id: str, generation: int, attempt: int) -> None:
         """The next step of this attempt has been confirmed by the broker."""
@@ -155,6 +166,20 @@ class Ledger:
     def attempts(self, id: str) -> tuple[dict[str, Any], ...]:
         record = self.record(id)
         return record.attempts if record else ()
+
+    def mark(self) -> None:
+        """Begins to watch for lost keys; a later call changes nothing.
+
+        Done when the topology is declared: no notification can be older than that.
+        """
+        self._step(self._mark, "", self._seen)
+
+    def health(self) -> Health:
+        """Whether keys were lost, and how full the server is."""
+        with _translated():
+            marker = cast("dict[str, str]", self._redis.hgetall(self._marker))
+            memory = self._redis.info("memory")
+        return read_health(marker, memory)
 
     def note_progress(self, queue: str, published: int) -> None:
         """A message published at ``published`` (epoch seconds) has just left ``queue``."""
@@ -198,7 +223,14 @@ class Ledger:
 
     def _run(self, script: Callable[..., Any], id: str, *arguments: Any) -> Any:
         with _translated():
-            return script(keys=[self._key(id)], args=list(arguments))
+            return script(keys=[self._key(id), self._marker], args=list(arguments))
+
+    def _step(self, script: Callable[..., Any], id: str, *arguments: Any) -> list[Any]:
+        """Runs a script that counts the ledger's steps; its answer without the count."""
+        steps, *answer = cast("list[Any]", self._run(script, id, *arguments))
+        # Threads may pass each other here: a lower value is only remembered a moment longer.
+        self._seen = max(self._seen, steps)
+        return answer
 
 
 def _ms(seconds: float) -> int:

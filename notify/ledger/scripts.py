@@ -1,4 +1,4 @@
-"""The ledger's transitions as Lua scripts. Each touches one key, so a cluster can run them.
+"""The ledger's transitions as Lua scripts, each one atomic step and one round trip.
 
 A record is a hash while anything may still happen to it:
 
@@ -10,6 +10,14 @@ A record is a hash while anything may still happen to it:
 
 A delivered notification shrinks to one short text: ``v1|g|a|digest|ms|provider|provider id``.
 All times are the Redis server's.
+
+The marker tells whether keys were lost (flushed, or not replicated before a failover):
+
+    born  since when (ms) nothing was lost      n  how many steps were written
+    risk  how many claims since then may repeat a delivery whose record was lost
+
+Every step counts ``n`` up, and every process remembers the highest it has seen: a lower one
+means that steps were lost.
 """
 
 from typing import Final
@@ -29,16 +37,25 @@ local function add_attempt(key, json)
   local n = redis.call('HINCRBY', key, 'hn', 1)
   redis.call('HSET', key, 'h' .. n, json)
 end
+local function count_step(seen)
+  local n = redis.call('HINCRBY', KEYS[2], 'n', 1)
+  if n == 1 or n <= seen then
+    n = math.max(n, seen + 1)
+    redis.call('HSET', KEYS[2], 'n', n, 'born', now_ms())
+  end
+  return n
+end
 """
 
 # ARGV: owner, generation, attempt, digest, lease ms, policy for unknown, retention ms,
-#       channel.priority, first queued
+#       channel.priority, first queued, steps seen, redelivered (1 or 0), first queued (ms)
 CLAIM: Final = (
     _PRELUDE
     + """
 local key, owner, g, a, digest = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local lease, policy, retention = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local now = now_ms()
+local steps = count_step(tonumber(ARGV[10]))
 local function begin(generation, attempt, unknown)
   redis.call('HSET', key, 's', 'sending', 'g', generation, 'a', attempt, 'd', digest,
     'o', owner, 'l', now + lease, 'k', ARGV[8], 'q', ARGV[9], 't', now)
@@ -47,8 +64,33 @@ local function begin(generation, attempt, unknown)
   redis.call('PEXPIRE', key, retention)
   return {'claimed', generation, attempt, unknown}
 end
+-- The outcome of attempt ra is not known: send again as the next one, or leave it to a person.
+local function unknown(rg, ra, reason, detail, at)
+  add_attempt(key, string.format(
+    '{"generation":%d,"attempt":%d,"at":"","provider":"","outcome":"unknown",' ..
+    '"reason":"%s","detail":"%s","code":"","ms":0,"at_ms":%.0f}', rg, ra, reason, detail, at))
+  if policy == 'resend' then return begin(rg, math.max(ra + 1, a), 1) end
+  local step = string.format(
+    '{"do":"dead","reason":"unknown_outcome","detail":"last: %s"}', reason)
+  redis.call('HSET', key, 's', 'unknown', 'g', rg, 'a', ra, 'd', digest, 'k', ARGV[8],
+    'q', ARGV[9], 'u', '1', 'n', step, 't', now)
+  redis.call('HSETNX', key, 'c', now)
+  redis.call('PEXPIRE', key, retention)
+  return {'unpublished', rg, ra, step}
+end
+local function answer()
 local what = kind(key)
-if what == 'none' then return begin(g, a, 0) end
+if what == 'none' then
+  if tonumber(ARGV[12]) >= tonumber(redis.call('HGET', KEYS[2], 'born')) then
+    return begin(g, a, 0)
+  end
+  -- Older than the last loss of keys: its record may have been among them.
+  if ARGV[11] == '1' then
+    return unknown(g, a, 'ledger_lost', 'the ledger lost its record; it was delivered before', now)
+  end
+  redis.call('HINCRBY', KEYS[2], 'risk', 1)
+  return begin(g, a, 0)
+end
 if what == 'string' then
   local sent = split(redis.call('GET', key))
   if sent[4] ~= digest then return {'conflict'} end
@@ -66,30 +108,28 @@ end
 if state == 'sending' then
   local left = tonumber(r[6]) - now
   if left > 0 then return {'busy', left} end
-  add_attempt(key, string.format(
-    '{"generation":%d,"attempt":%d,"at":"","provider":"","outcome":"unknown",' ..
-    '"reason":"worker_died","detail":"no outcome was written before the lease ended",' ..
-    '"code":"","ms":0,"lease_end":%.0f}', rg, ra, tonumber(r[6])))
-  if policy == 'resend' then return begin(rg, math.max(ra + 1, a), 1) end
-  local step = '{"do":"dead","reason":"unknown_outcome","detail":"last: worker_died"}'
-  redis.call('HSET', key, 's', 'unknown', 'u', '1', 'n', step, 't', now)
-  redis.call('PEXPIRE', key, retention)
-  return {'unpublished', rg, ra, step}
+  return unknown(rg, ra, 'worker_died', 'no outcome was written before the lease ended',
+    tonumber(r[6]))
 end
 -- The message that a step published is here, so the step is published, flag or not.
 local ahead = g > rg or (state == 'waiting' and g == rg and a > ra)
 if ahead then return begin(g, a, 0) end
 if r[7] then return {'unpublished', rg, ra, r[8]} end
 return {'stale', state}
+end
+return {steps, unpack(answer())}
 """
 )
 
-# ARGV: owner, generation, attempt, state, attempt record, next step, retention ms, sent text
+# ARGV: owner, generation, attempt, state, attempt record, next step, retention ms, sent text,
+#       steps seen
 SETTLE: Final = (
     _PRELUDE
     + """
 local key, owner, g, a, state = KEYS[1], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local now = now_ms()
+local steps = count_step(tonumber(ARGV[9]))
+local function answer()
 local what = kind(key)
 if what == 'string' then
   -- Our own settle whose answer was lost: no later attempt could have been sent.
@@ -110,8 +150,13 @@ redis.call('HSET', key, 's', state, 'u', '1', 'n', ARGV[6], 't', now)
 redis.call('HDEL', key, 'l')
 redis.call('PEXPIRE', key, ARGV[7])
 return 'ok'
+end
+return {steps, answer()}
 """
 )
+
+# ARGV: steps seen
+MARK: Final = _PRELUDE + "return {count_step(tonumber(ARGV[1]))}"
 
 # ARGV: generation, attempt
 CLEAR: Final = """

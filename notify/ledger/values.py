@@ -1,11 +1,10 @@
 """What the ledger answers, as values."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
-
-from notify.outcomes import Reason
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +89,22 @@ Claim = Claimed | Duplicate | Stale | Conflict | Busy | Unpublished
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Health:
+    """How the ledger is. ``at_risk`` bounds from above how many deliveries since
+    ``intact_since`` may have been repeats of one whose record was lost."""
+
+    intact_since: datetime | None
+    at_risk: int
+    used_bytes: int
+    limit_bytes: int
+
+    @property
+    def fill(self) -> float:
+        """Share of the memory limit in use; 0 without a limit."""
+        return self.used_bytes / self.limit_bytes if self.limit_bytes else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
     """Everything the ledger knows of one notification."""
 
@@ -159,10 +174,20 @@ def _unfinished(notification_id: str, fields: dict[str, str]) -> Record:
 
 def _attempt(text: str) -> dict[str, Any]:
     values: dict[str, Any] = json.loads(text)
-    lease_end = values.pop("lease_end", None)
-    if values["reason"] == Reason.WORKER_DIED and lease_end:
-        values["at"] = _instant(lease_end).isoformat()
-    return values
+    # What a script recorded has its time as a number.
+    ms = values.pop("at_ms", None)
+    return values if ms is None else values | {"at": _instant(ms).isoformat()}
+
+
+def read_health(marker: dict[str, str], memory: Mapping[str, Any]) -> Health:
+    """From the marker and the server's memory section."""
+    born = marker.get("born")
+    return Health(
+        intact_since=_instant(born) if born else None,
+        at_risk=int(marker.get("risk", 0)),
+        used_bytes=int(memory["used_memory"]),
+        limit_bytes=int(memory["maxmemory"]),
+    )
 
 
 def _instant(ms: str | float) -> datetime:

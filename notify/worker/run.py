@@ -23,6 +23,7 @@ from notify.errors import LedgerUnavailable, UsageError
 from notify.ledger import Ledger
 from notify.message import Envelope
 from notify.provision import check_services
+from notify.provision import ledger as open_ledger
 from notify.tasks import register
 from notify.telemetry import event, set_up_logging
 from notify.worker.gate import Gate
@@ -62,9 +63,9 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
 
 
 def _pipeline(settings: Settings, channel: str, stopping: threading.Event) -> Pipeline:
-    broker, redis, own = settings.broker, settings.redis, settings.channel(channel)
+    broker, own = settings.broker, settings.channel(channel)
     tools = Tools(
-        ledger=Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout),
+        ledger=open_ledger(settings),
         publisher=Publisher(
             broker.urls,
             connect_timeout=broker.connect_timeout,
@@ -95,10 +96,10 @@ class _Progress:
             self._ledger.note_progress(self._queue, published)
 
 
-def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope], str]:
-    def deliver(envelope: Envelope) -> str:
+def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
+    def deliver(envelope: Envelope, redelivered: bool) -> str:
         try:
-            return pipeline.deliver(envelope)
+            return pipeline.deliver(envelope, redelivered=redelivered)
         except HandBack as reason:
             if isinstance(reason.__cause__, LedgerUnavailable):
                 gate.close(str(reason))

@@ -94,8 +94,10 @@ class Notification:
             value = getattr(self, item.name)
             if isinstance(value, datetime):
                 value = value.isoformat()
-            if value is not None and value != {}:
-                values[item.name] = dict(value) if item.name == "labels" else value
+            if item.name == "labels":
+                value = dict(value) or None
+            if value is not None:
+                values[item.name] = value
         return values
 
     @classmethod
@@ -231,9 +233,19 @@ def _check_content(n: Notification) -> None:
 def _check_data(data: Any) -> None:
     try:
         text = json.dumps(data, allow_nan=False, ensure_ascii=False)
+        named_by_text = _has_text_keys(data)
     except (TypeError, ValueError, RecursionError):
         raise InvalidNotification("data", "must be a JSON value") from None
+    if not named_by_text:
+        raise InvalidNotification("data", "must have text for the names in objects")
     _check_encodable("data", text)
+
+
+def _has_text_keys(value: Any) -> bool:
+    """JSON would turn other keys into text, and the digest of what arrives be another."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _has_text_keys(v) for key, v in value.items())
+    return all(map(_has_text_keys, value)) if isinstance(value, list | tuple) else True
 
 
 def _check_labels(labels: Any) -> None:

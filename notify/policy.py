@@ -78,7 +78,9 @@ def decide(
     if expires_at is not None and then >= expires_at:
         return Dead(reason=Reason.EXPIRED, detail=f"last: {outcome.reason}")
     retries_used_up = policy.max_retries is not None and attempt > policy.max_retries
-    if retries_used_up or then > first_queued + timedelta(seconds=policy.give_up_after):
+    # Subtracted, not added: a foreign message may claim a first_queued at the end of time.
+    too_late = then - first_queued > timedelta(seconds=policy.give_up_after)
+    if retries_used_up or too_late:
         return Dead(reason=Reason.RETRIES_EXHAUSTED, detail=f"last: {outcome.reason}")
     return Retry(seconds=delay)
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ COLUMNS: Final = (
     "expires_at",
 )
 _LABEL: Final = "label."
+_PLAIN: Final = re.compile(r"[A-Za-z_.-]{1,32}")
 _REQUIRED: Final = ("channel", "recipient")
 
 
@@ -52,9 +54,11 @@ def _header(reader: Any, name: str) -> list[str]:
     if not cells:
         raise InvalidInput(f"{name}: is empty; the first line must name the columns")
     header = [cell.strip().removeprefix("\ufeff") for cell in cells]
-    for column in header:
+    for number, column in enumerate(header, 1):
         if column not in COLUMNS and not column.startswith(_LABEL):
-            raise InvalidInput(f"{name}:1: unknown column {column!r}; known: {', '.join(COLUMNS)}")
+            # In a file without a header it is somebody's number or text.
+            shown = repr(column) if _PLAIN.fullmatch(column) else f"number {number}"
+            raise InvalidInput(f"{name}:1: unknown column {shown}; known: {', '.join(COLUMNS)}")
     for column in _REQUIRED:
         if column not in header:
             raise InvalidInput(f"{name}:1: column {column!r} is missing")
@@ -80,5 +84,5 @@ def _notification(header: list[str], cells: list[str], place: str, id: str) -> N
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidNotification("data", f"is not valid JSON: {error}") from None

@@ -6,6 +6,7 @@ given as an event field cannot reach the output, so personal data has no way in.
 
 import json
 import logging
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -30,13 +31,14 @@ def event(**fields: Any) -> dict[str, dict[str, Any]]:
 
 def mask(recipient: str) -> str:
     """A recipient that can be recognised by who knows it, and by nobody else."""
+    scheme, found, rest = recipient.partition("://")
+    if found:
+        host = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+        return f"{scheme}://{host}/***"
     local, at, domain = recipient.partition("@")
     if at:
         return f"{local[:1]}***@{domain}"
-    if recipient.startswith("+"):
-        return f"{recipient[:3]}***{recipient[-2:]}"
-    scheme, found, rest = recipient.partition("://")
-    return f"{scheme}://{rest.split('/')[0]}/***" if found else "***"
+    return f"{recipient[:3]}***{recipient[-2:]}" if recipient.startswith("+") else "***"
 
 
 def safe_traceback(error: BaseException) -> str:
@@ -64,7 +66,9 @@ class _Text(logging.Formatter):
 
 def _plain(value: Any) -> str:
     text = str(value)
-    return json.dumps(text, ensure_ascii=False) if not text or " " in text or "\n" in text else text
+    if text and text.isprintable() and not set(' "') & set(text):
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def _values(record: logging.LogRecord) -> dict[str, Any]:

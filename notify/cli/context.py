@@ -105,7 +105,7 @@ def pairs(values: Sequence[str], option: str) -> Mapping[str, str]:
     for value in values:
         name, separator, text = value.partition("=")
         if not separator:
-            raise UsageError(f"{option}: {value!r} must be NAME=VALUE")
+            raise UsageError(f"{option}: must be NAME=VALUE")
         found[name] = text
     return found
 

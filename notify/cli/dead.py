@@ -139,7 +139,9 @@ def _report(results: list[Replayed], done: bool, as_json: bool) -> None:
 
 
 def _rows(store: Store, key: str) -> list[ArchivedLetter]:
-    rows = store.get(int(key) if key.isdigit() else key)
+    # An id may consist of digits too; what is so long is no number of a row.
+    is_number = key.isdecimal() and len(key) <= 18
+    rows = (store.get(int(key)) if is_number else []) or store.get(key)
     if not rows:
         raise NotFound(f"there is no dead letter {key!r}")
     return rows

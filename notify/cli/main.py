@@ -38,10 +38,24 @@ for module in (config, topology, send, run, status, queues, dead, schedule, loca
         cli.add_command(command)
 
 
+def _name_twins(command: click.Command, prefix: str) -> None:
+    """Names each option's environment twin after the option, whatever our variable is called."""
+    for option in command.params:
+        if isinstance(option, click.Option) and option.expose_value and not option.envvar:
+            name = max(option.opts, key=len).removeprefix("--").replace("-", "_")
+            option.envvar = f"{prefix}_{name}".upper()
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            _name_twins(child, f"{prefix}_{name}")
+
+
+_name_twins(cli, "NOTIFY")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Runs a command; an error of ours is one message on stderr and an exit code."""
     try:
-        cli.main(arguments, prog_name="notify", auto_envvar_prefix="NOTIFY")
+        cli.main(arguments, prog_name="notify")
     except NotifyError as error:
         click.echo(f"notify: {error}", err=True)
         sys.exit(exit_code(error))

@@ -77,7 +77,7 @@ def _notification(
     if "data" in values:
         try:
             values["data"] = json.loads(values["data"])
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"--data: is not valid JSON: {error}") from error
     named = {"channel": channel, "recipient": recipient, "labels": dict(pairs(labels, "--label"))}
     return Notification.from_dict({"v": VERSION} | named | values)

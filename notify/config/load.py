@@ -48,12 +48,13 @@ class _Loader:
         self.root = root
         self.environ = environ
         self.problems: list[str] = []
+        self.unset: set[str] = set()
 
     def load(self) -> Settings:
         if not self.root.is_dir():
             raise ConfigError([f"{self.root}: there is no such directory"])
         main = self.root / "notify.toml"
-        values = self._with_twins(self._read(main))
+        values = self._with_twins(self._read(main) or {})
         settings = self._validate(Settings, values, main)
         channels = self._channels()
         if self.problems or settings is None:
@@ -67,7 +68,8 @@ class _Loader:
             if path.stem not in CHANNELS:
                 self.problems.append(f"{path}: unknown channel; known: {', '.join(CHANNELS)}")
                 continue
-            channel = self._validate(ChannelSettings, self._read(path), path)
+            values = self._read(path)
+            channel = None if values is None else self._validate(ChannelSettings, values, path)
             if channel is not None:
                 self._check_providers(path, channel)
                 channels[path.stem] = channel
@@ -83,7 +85,7 @@ class _Loader:
                     f"{path}: providers.{number}.type: channel {path.stem} takes {wanted!r}"
                 )
 
-    def _read(self, path: Path) -> dict[str, Any]:
+    def _read(self, path: Path) -> dict[str, Any] | None:
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -92,7 +94,7 @@ class _Loader:
             self.problems.append(f"{path}: is not valid TOML: {error}")
         else:
             return {key: self._expand(value, path, key) for key, value in values.items()}
-        return {}
+        return None
 
     def _expand(self, value: Any, path: Path, key: str) -> Any:
         if isinstance(value, dict):
@@ -104,8 +106,11 @@ class _Loader:
 
         def replace(match: re.Match[str]) -> str:
             name, default = match.groups()
-            found: str | None = self.environ.get(name, default)
+            found: str | None = self.environ.get(name)
+            if not found and default is not None:
+                found = default
             if found is None:
+                self.unset.add(f"{path}: {key}")
                 self.problems.append(f"{path}: {key}: environment variable {name} is not set")
             return found or ""
 
@@ -125,20 +130,43 @@ class _Loader:
         try:
             return model.model_validate(values)
         except ValidationError as error:
-            self.problems.extend(self._describe(item, path) for item in error.errors())
+            self.problems.extend(
+                self._describe(item, path)
+                for item in _causes(error.errors())
+                if f"{path}: {_key(item)}" not in self.unset
+            )
             return None
 
     def _describe(self, item: ErrorDetails, path: Path) -> str:
         """One line for one error, without the value: it may be a secret."""
-        # The tag of a provider's type is no key of the file.
-        key = ".".join(str(part) for part in item["loc"] if part not in PROVIDER_TYPES.values())
+        key = _key(item)
         twin = next((n for n, at in _TWINS.items() if key.startswith(".".join(at))), None)
         source = twin if twin and self.environ.get(twin) else f"{path}: {key or 'file'}"
         message = _MESSAGES.get(item["type"], item["msg"].removeprefix("Value error, "))
         return f"{source}: {message[:1].lower()}{message[1:]}"
 
 
-_MESSAGES = {"extra_forbidden": "unknown key", "missing": "is required"}
+_MESSAGES = {
+    "extra_forbidden": "unknown key",
+    "missing": "is required",
+    "too_short": "must not be empty",
+}
+
+
+def _key(item: ErrorDetails) -> str:
+    # The tag of a provider's type is no key of the file.
+    return ".".join(str(part) for part in item["loc"] if part not in PROVIDER_TYPES.values())
+
+
+def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without lists that are too short only because their items are wrong."""
+    places = [item["loc"] for item in errors]
+    return [
+        item
+        for item in errors
+        if item["type"] != "too_short"
+        or not any(at[:-1][: len(item["loc"])] == item["loc"] for at in places)
+    ]
 
 
 def _with_passwords(settings: Settings) -> Settings:

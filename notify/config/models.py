@@ -9,9 +9,11 @@ from notify.config.types import (
     AmqpUrl,
     Duration,
     HttpUrl,
+    Number,
     RedisUrl,
     SecretFile,
     Strict,
+    Whole,
 )
 from notify.notification import CHANNELS, PRIORITIES
 from notify.policy import DEFAULT_RUNGS, RetryPolicy
@@ -27,7 +29,7 @@ def _ascending(rungs: tuple[int, ...]) -> tuple[int, ...]:
 
 
 Rungs = Annotated[
-    tuple[Annotated[int, Field(ge=1, le=86400)], ...],
+    tuple[Annotated[Whole, Field(ge=1, le=86400)], ...],
     Field(min_length=1, max_length=20),
     AfterValidator(_ascending),
 ]
@@ -41,11 +43,11 @@ class BrokerSettings(Strict):
     )
     management_url: HttpUrl = Field(default="http://guest:guest@127.0.0.1:15672", repr=False)
     password_file: SecretFile | None = None
-    heartbeat: int = Field(default=10, ge=2, le=60)
+    heartbeat: Whole = Field(default=10, ge=2, le=60)
     connect_timeout: Duration = 3.0
     confirm_timeout: Duration = 10.0
     rungs: Rungs = DEFAULT_RUNGS
-    delivery_limit: int = Field(default=10, ge=1, le=1000)
+    delivery_limit: Whole = Field(default=10, ge=1, le=1000)
 
 
 class RedisSettings(Strict):
@@ -61,7 +63,7 @@ class ArchiveSettings(Strict):
     """The dead-letter archive."""
 
     url: str = Field(default="sqlite:///var/archive.sqlite3", repr=False)
-    batch_size: int = Field(default=500, ge=1, le=5000)
+    batch_size: Whole = Field(default=500, ge=1, le=5000)
     batch_wait: Duration = 0.2
 
 
@@ -75,7 +77,7 @@ class LogSettings(Strict):
 class QueueSettings(Strict):
     """One worker process of a channel and priority."""
 
-    concurrency: int = Field(default=8, ge=1, le=200)
+    concurrency: Whole = Field(default=8, ge=1, le=200)
 
 
 class Queues(Strict):
@@ -97,10 +99,10 @@ class RetrySettings(Strict):
 
     preset: Literal["standard", "quick"] = "standard"
     first: Duration = 5.0
-    factor: float = Field(default=2.0, ge=1.0, le=10.0)
+    factor: Number = Field(default=2.0, ge=1.0, le=10.0)
     cap: Duration = 3600.0
-    jitter: float = Field(default=0.2, ge=0.0, le=0.9)
-    max_retries: int | None = Field(default=None, ge=0, le=10000)
+    jitter: Number = Field(default=0.2, ge=0.0, le=0.9)
+    max_retries: Whole | None = Field(default=None, ge=0, le=10000)
     give_up_after: GiveUpAfter = GiveUpAfter()
 
     @model_validator(mode="before")
@@ -123,7 +125,7 @@ class SendSettings(Strict):
     deadline: Duration = 10.0
     lease: Duration = 30.0
     unknown: Literal["resend", "archive"] = "archive"
-    max_bytes: int = Field(default=262_144, ge=256, le=16_777_216)
+    max_bytes: Whole = Field(default=262_144, ge=256, le=16_777_216)
     retention: Duration = 7 * 86400.0
 
     @model_validator(mode="after")
@@ -160,7 +162,7 @@ class SmtpProvider(Strict):
     type: Literal["smtp"]
     name: ProviderName
     host: str = Field(min_length=1)
-    port: Annotated[int, Field(ge=1, le=65535)] = 25
+    port: Annotated[Whole, Field(ge=1, le=65535)] = 25
     security: Literal["none", "starttls", "tls"] = "starttls"
     username: str | None = None
     password_file: SecretFile | None = None

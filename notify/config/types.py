@@ -67,6 +67,14 @@ def _url_of(*schemes: str) -> Callable[[str], str]:
     return check
 
 
+def _no_boolean(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_boolean)]
+Number = Annotated[float, BeforeValidator(_no_boolean)]
 Duration = Annotated[float, BeforeValidator(parse_duration), AfterValidator(_positive)]
 SecretFile = Annotated[SecretStr, BeforeValidator(_secret)]
 AmqpUrl = Annotated[str, AfterValidator(_url_of("amqp", "amqps"))]

@@ -1,6 +1,7 @@
 """What the demo shows: a story that grows, a live table below it, and the account."""
 
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -71,7 +72,7 @@ class Screen:
                 "story": self._said,
                 "seconds": round(time.monotonic() - self._begun, 1),
             }
-            print(json.dumps(facts, ensure_ascii=False, indent=2))  # noqa: T201
+            sys.stdout.write(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
             return
         self._console.print()
         self._console.print(_table("the gateway that was busy", backoff))

@@ -51,7 +51,8 @@ class Scheduler(RedBeatScheduler):
                     "schedule not fired, will try again",
                     extra=event(schedule=entry.name, error=safe_traceback(error)),
                 )
-        return float(seconds)
+        # None where nothing follows: a one-shot that has fired.
+        return LOOP_INTERVAL if seconds is None else float(seconds)
 
     def _fire(self, entry: Any) -> None:
         planned = planned_instant(entry)

@@ -37,8 +37,11 @@ class Planned:
     notification: Notification
 
 
-def beat_app(settings: Settings) -> Celery:
-    """A Celery application with every RedBeat option set, so that none is borrowed."""
+def beat_app(settings: Settings, *, patience: int = 10) -> Celery:
+    """A Celery application with every RedBeat option set, so that none is borrowed.
+
+    For ``patience`` seconds RedBeat tries again where Redis does not answer.
+    """
     app = make_app(settings)
     redis = settings.redis
     app.conf.update(
@@ -47,7 +50,7 @@ def beat_app(settings: Settings) -> Celery:
         redbeat_redis_options={
             "socket_timeout": redis.timeout,
             "socket_connect_timeout": redis.timeout,
-            "retry_period": 10,
+            "retry_period": patience,
         },
         redbeat_key_prefix=f"{redis.prefix}:beat:",
         redbeat_lock_key=f"{redis.prefix}:beat::lock",
@@ -61,7 +64,8 @@ class Schedules:
     """The schedules in Redis. Methods raise ``LedgerUnavailable`` without it."""
 
     def __init__(self, settings: Settings) -> None:
-        self._app = beat_app(settings)
+        # A person waits for the answer.
+        self._app = beat_app(settings, patience=0)
 
     def add(self, name: str, timing: Timing, notification: Notification) -> None:
         """Stores a schedule. Raises ``InvalidInput`` for a bad name, or one in use."""

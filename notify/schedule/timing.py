@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from celery.schedules import ParseException, crontab, schedule
 from redbeat.schedules import rrule
 
 from notify.errors import InvalidInput
+
+_YEAR: Final = 366 * 86400.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,8 +38,8 @@ def parse_timing(*, every: float | None, cron: str | None, at: datetime | None) 
     """Checks the three ways to say when. Raises ``InvalidInput``, naming the option."""
     if sum(value is not None for value in (every, cron, at)) != 1:
         raise InvalidInput("give exactly one of every, cron and at")
-    if every is not None and every < 1:
-        raise InvalidInput("every: must be at least one second")
+    if every is not None and not 1 <= every <= _YEAR:
+        raise InvalidInput("every: must be at least one second and at most a year")
     if cron is not None:
         _crontab(cron, None)
     if at is not None:
@@ -51,7 +53,10 @@ def _future(at: datetime) -> datetime:
     # RedBeat never fires a one-shot whose instant is not ahead when it is stored.
     if at <= datetime.now(UTC) + timedelta(seconds=1):
         raise InvalidInput("at: must be in the future")
-    return at.astimezone(UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput("at: must be before the end of the year 9999 in UTC") from None
 
 
 def _crontab(text: str, app: Any) -> Any:

@@ -1,0 +1,192 @@
+"""What a valid configuration becomes; the shipped one documents every key and its default."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from notify.config import (
+    ChannelSettings,
+    HttpSmsProvider,
+    Settings,
+    SmtpProvider,
+    WebhookProvider,
+    load_settings,
+)
+from notify.config.models import Queues, RetrySettings
+from notify.config.types import parse_duration
+from tests.unit.configs import EMAIL, SMS, load
+
+SHIPPED = Path(__file__).parents[2] / "config"
+
+
+def test_the_shipped_configuration_loads_without_any_environment() -> None:
+    settings = load_settings(SHIPPED, {})
+    assert settings.queues() == [
+        (channel, priority)
+        for channel in ("sms", "email", "webhook")
+        for priority in ("urgent", "normal")
+    ]
+    horizons = {n: c.retry.give_up_after for n, c in settings.channels.items()}
+    assert (horizons["sms"].urgent, horizons["sms"].normal) == (15 * 60, 4 * 3600)
+    assert (horizons["email"].normal, horizons["webhook"].normal) == (86400, 86400)
+
+
+def test_the_shipped_defaults_are_the_defaults() -> None:
+    """``notify.toml`` says that every key is shown with its default."""
+    shipped = load_settings(SHIPPED, {})
+    assert shipped.model_copy(update={"channels": {}}) == Settings()
+    for channel in shipped.channels.values():
+        horizon = channel.retry.give_up_after
+        assert channel.retry == RetrySettings(give_up_after=horizon)
+        assert channel.queues == Queues()
+
+
+@pytest.mark.parametrize("channel", ["sms", "email", "webhook"])
+def test_what_a_channel_file_only_mentions_is_the_default_too(channel: str) -> None:
+    """A line such as ``# cap = "1h"`` shows what holds without it."""
+    text = (SHIPPED / f"channels/{channel}.toml").read_text(encoding="utf-8")
+    commented = re.sub(r"^# ((?:first|factor|cap|jitter) = .*)$", r"\1", text, flags=re.M)
+    assert commented != text
+    expand = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", commented)
+    retry = ChannelSettings.model_validate(tomllib.loads(expand)).retry
+    assert retry == load_settings(SHIPPED, {}).channel(channel).retry
+
+
+def keys(model: type[BaseModel]) -> Iterator[str]:
+    for name, item in model.model_fields.items():
+        yield name
+        if isinstance(item.default, BaseModel):
+            yield from keys(type(item.default))
+
+
+def shown(text: str) -> set[str]:
+    """Keys and sections that stand in a file, commented out or not."""
+    tables = re.findall(r"^\[+([a-z_.]+)\]+$", text, flags=re.M)
+    names = re.findall(r"^(?:# )?([a-z_]+) = ", text, flags=re.M)
+    return {*names, *(part for table in tables for part in table.split("."))}
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "provider"),
+    [
+        ("notify.toml", Settings, None),
+        ("channels/sms.toml", ChannelSettings, HttpSmsProvider),
+        ("channels/email.toml", ChannelSettings, SmtpProvider),
+        ("channels/webhook.toml", ChannelSettings, WebhookProvider),
+    ],
+)
+def test_every_key_is_documented(
+    name: str, model: type[BaseModel], provider: type[BaseModel] | None
+) -> None:
+    wanted = {*keys(model), *(keys(provider) if provider else ())} - {"channels"}
+    text = (SHIPPED / name).read_text(encoding="utf-8")
+    assert wanted <= shown(text)
+    assert shown(text) <= wanted
+
+
+def test_texts_take_variables_from_the_environment(tmp_path: Path) -> None:
+    files = {
+        "notify.toml": '[redis]\nurl = "redis://${HOST:-127.0.0.1}:${PORT}/0"\n'
+        '[broker]\nurls = ["amqp://${HOST:-a}"]\n[log]\nlevel = "${EMPTY:-}INFO"',
+        "channels/sms.toml": SMS.replace("http://127.0.0.1:8025", "${GATEWAY}")
+        + 'headers = {X-Key = "${KEY:-a b}", X-Plain = "$HOME ${lower} $${KEY:-x}"}',
+    }
+    settings = load(tmp_path, files, PORT="6390", GATEWAY="https://gateway", HOST="")
+    provider = settings.channel("sms").providers[0]
+    assert isinstance(provider, HttpSmsProvider)
+    assert settings.redis.url == "redis://127.0.0.1:6390/0"
+    assert provider.url == "https://gateway/sms"
+    assert provider.headers == {"X-Key": "a b", "X-Plain": "$HOME ${lower} $x"}
+
+
+def test_environment_twins_win_over_the_file(tmp_path: Path) -> None:
+    text = (
+        '[broker]\nurls = ["amqp://file"]\nmanagement_url = "http://file"\n'
+        '[redis]\nurl = "redis://file"\n[archive]\nurl = "sqlite:///file"\n'
+        '[log]\nlevel = "ERROR"\nformat = "text"'
+    )
+    settings = load(
+        tmp_path,
+        {"notify.toml": text},
+        NOTIFY_BROKER_URLS="amqp://one/v,amqp://two/v",
+        NOTIFY_MANAGEMENT_URL="http://env:15672",
+        NOTIFY_REDIS_URL="redis://env",
+        NOTIFY_ARCHIVE_URL="postgresql://env/archive",
+        NOTIFY_LOG_LEVEL="DEBUG",
+        NOTIFY_LOG_FORMAT="json",
+    )
+    assert settings.broker.urls == ("amqp://one/v", "amqp://two/v")
+    assert settings.broker.management_url == "http://env:15672"
+    assert settings.redis.url == "redis://env"
+    assert settings.archive.url == "postgresql://env/archive"
+    assert (settings.log.level, settings.log.format) == ("DEBUG", "json")
+
+
+def test_an_empty_twin_is_no_twin(tmp_path: Path) -> None:
+    assert load(tmp_path, {}, NOTIFY_REDIS_URL="").redis == Settings().redis
+
+
+def test_passwords_from_files_go_into_urls_quoted(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("p@ss/w:rd%#?\n", encoding="utf-8")
+    text = (
+        f'[broker]\npassword_file = "{secret}"\nurls = ["amqp://me@a:1/v", "amqps://me:old@b/v"]\n'
+        f'management_url = "http://me@a:2"\n[redis]\npassword_file = "{secret}"\n'
+        f'url = "redis://127.0.0.1:6379/3"'
+    )
+    settings = load(tmp_path, {"notify.toml": text})
+    quoted = "p%40ss%2Fw%3Ard%25%23%3F"
+    assert settings.broker.urls == (f"amqp://me:{quoted}@a:1/v", f"amqps://me:{quoted}@b/v")
+    assert settings.broker.management_url == f"http://me:{quoted}@a:2"
+    assert settings.redis.url == f"redis://:{quoted}@127.0.0.1:6379/3"
+
+
+def test_only_the_last_line_break_is_taken_off_a_secret(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_bytes(b" with spaces \r\n")
+    settings = load(tmp_path, {"channels/sms.toml": SMS + f"token_file = '{secret}'"})
+    token = settings.channel("sms").providers[0].model_dump()["token_file"]
+    assert token.get_secret_value() == " with spaces "
+
+
+def test_secrets_print_as_asterisks(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2")
+    files = {
+        "notify.toml": f"[broker]\npassword_file = '{secret}'\nurls = ['amqp://u:hunter2@a']\n"
+        f"management_url = 'http://u:hunter2@a'\n[redis]\nurl = 'redis://:hunter2@a'\n"
+        f"password_file = '{secret}'\n[archive]\nurl = 'postgresql://u:hunter2@a/b'",
+        "channels/sms.toml": SMS + f"token_file = '{secret}'",
+        "channels/email.toml": EMAIL + f"username = 'u'\npassword_file = '{secret}'",
+    }
+    settings = load(tmp_path, files)
+    for text in (repr(settings), str(settings), f"{settings.broker!r}", f"{settings.channels}"):
+        assert "hunter2" not in text
+    assert "**********" in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(5, 5), (0.5, 0.5), ("10s", 10), ("1.5 m", 90), (" 24h ", 86400), ("7d", 604800)],
+)
+def test_durations(value: Any, seconds: float) -> None:
+    assert parse_duration(value) == seconds
+
+
+@pytest.mark.parametrize("value", ["", "10", "s", "-5s", "1e3s", "5 s m", "٥s", True, None, [5]])
+def test_what_is_no_duration(value: Any) -> None:
+    with pytest.raises(ValueError, match="must be a duration"):
+        parse_duration(value)
+
+
+def test_a_policy_is_what_its_channel_and_priority_say(tmp_path: Path) -> None:
+    text = '[retry.give_up_after]\nurgent = "15m"\n[send]\nunknown = "resend"' + SMS
+    channel = load(tmp_path, {"channels/sms.toml": text}).channel("sms")
+    urgent, normal = channel.policy("urgent"), channel.policy("normal")
+    assert (urgent.give_up_after, normal.give_up_after) == (900, 86400)
+    assert urgent.resend_unknown

@@ -1,0 +1,171 @@
+"""Logs: one line per event, in which nobody's data can appear."""
+
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from notify.telemetry import event, mask, safe_traceback, set_up_logging
+
+log = logging.getLogger("notify.test")
+SECRET = "Ihr Code lautet 314159"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def logs() -> Iterator[Callable[..., io.StringIO]]:
+    """Sets logging up into a text; as it was before, afterwards."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+
+    def set_up(style: str, level: str = "INFO", stream: io.StringIO | None = None) -> io.StringIO:
+        output = stream or io.StringIO()
+        set_up_logging(level, style, output)
+        return output
+
+    yield set_up
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+def test_json_lines(logs: Callable[..., io.StringIO]) -> None:
+    output = logs("json")
+    log.info("delivered", extra=event(id="a-1", attempt=2, reason="", code=None, name="您好"))
+    log.debug("not at this level")
+    (line,) = output.getvalue().splitlines()
+    values = json.loads(line)
+    assert values.pop("time").endswith("+00:00")
+    assert values == {
+        "level": "INFO",
+        "logger": "notify.test",
+        "event": "delivered",
+        "id": "a-1",
+        "attempt": 2,
+        "name": "您好",
+    }
+    assert line.startswith('{"time":"')
+
+
+def test_text_lines(logs: Callable[..., io.StringIO]) -> None:
+    output = logs("text")
+    log.warning("paused", extra=event(queue="notify.sms.urgent", why="no answer", n=0))
+    line = output.getvalue()
+    assert line[12:] == ' WARNING paused queue=notify.sms.urgent why="no answer" n=0\n'
+    assert line[2] == line[5] == ":"
+
+
+@pytest.mark.parametrize(
+    ("style", "terminal", "as_json"),
+    [("auto", True, False), ("auto", False, True), ("text", False, False), ("json", True, True)],
+)
+def test_auto_is_json_unless_on_a_terminal(
+    logs: Callable[..., io.StringIO], style: str, terminal: bool, as_json: bool
+) -> None:
+    output = logs(style, stream=Terminal() if terminal else io.StringIO())
+    log.info("delivered")
+    assert output.getvalue().startswith("{") is as_json
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+@given(text=st.text())
+def test_an_event_is_always_one_line(style: str, text: str) -> None:
+    """A gateway's answer must not be able to write lines of its own into the log."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    output = io.StringIO()
+    try:
+        set_up_logging("INFO", style, output)
+        log.info("refused", extra=event(code=f"{text}\r\n\x1b[2K\x85\u2028ok", other=text))
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+    written = output.getvalue()
+    assert written.count("\n") == 1
+    assert "\x1b" not in written
+    assert "\r" not in written
+
+
+def test_what_is_not_given_as_an_event_field_does_not_appear(
+    logs: Callable[..., io.StringIO],
+) -> None:
+    output = logs("json")
+    log.info("delivered", extra={"recipient": "+491701234567", **event(id="a-1")})
+    assert "491701234567" not in output.getvalue()
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_an_exception_is_logged_by_kind_and_place_without_its_message(
+    logs: Callable[..., io.StringIO], style: str
+) -> None:
+    output = logs(style)
+    try:
+        raise ValueError(SECRET)
+    except ValueError:
+        log.exception("delivery is broken", extra=event(id="a-1"))
+    written = output.getvalue()
+    assert written.count("\n") == 1
+    assert "ValueError at test_telemetry.py:" in written
+    assert SECRET not in written
+
+
+def test_a_chain_of_exceptions_shows_no_message_either() -> None:
+    try:
+        try:
+            raise KeyError(SECRET)
+        except KeyError as error:
+            raise RuntimeError(SECRET) from error
+    except RuntimeError as error:
+        trace = safe_traceback(error)
+    assert trace.startswith("RuntimeError at test_telemetry.py:")
+    assert SECRET not in trace
+    assert safe_traceback(OSError(SECRET)) == "OSError at unknown place"
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "appears"),
+    [
+        ("celery.app.trace", logging.ERROR, False),
+        ("celery.worker.strategy", logging.INFO, False),
+        ("celery.redirected", logging.INFO, False),
+        ("urllib3.connectionpool", logging.DEBUG, False),
+        ("pika.adapters", logging.INFO, False),
+        ("mail.log", logging.INFO, False),
+        ("pika.adapters", logging.WARNING, True),
+        ("celery.worker.consumer", logging.WARNING, True),
+    ],
+)
+@pytest.mark.parametrize("level_set", ["DEBUG", "INFO"])
+def test_libraries_that_log_content_are_quiet(
+    logs: Callable[..., io.StringIO], level_set: str, name: str, level: int, appears: bool
+) -> None:
+    output = logs("json", level_set)
+    logging.getLogger(name).log(level, SECRET)
+    assert (SECRET in output.getvalue()) is appears
+
+
+@pytest.mark.parametrize(
+    ("recipient", "masked"),
+    [
+        ("+491701234567", "+49***67"),
+        ("ada.lovelace@example.com", "a***@example.com"),
+        ("@example.com", "***@example.com"),
+        ("https://example.com/hook/secret", "https://example.com/***"),
+        ("https://example.com", "https://example.com/***"),
+        ("https://example.com?token=secret", "https://example.com/***"),
+        ("https://example.com#secret", "https://example.com/***"),
+        ("https://example.com:8443/u/ada@secret?x", "https://example.com:8443/***"),
+        ("https://user:secret@example.com/", "https://example.com/***"),
+        ("secret", "***"),
+        ("", "***"),
+    ],
+)
+def test_a_masked_recipient_tells_only_who_knows_it(recipient: str, masked: str) -> None:
+    assert mask(recipient) == masked

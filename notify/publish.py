@@ -92,14 +92,19 @@ class Client:
 
     def _outgoing(self, notification: Notification) -> Outgoing:
         now = datetime.now(UTC)
-        channel = self._settings.channels.get(notification.channel)  # type: ignore[call-overload]
-        if channel is None:
-            raise InvalidNotification("channel", f"{notification.channel} is not configured")
-        if notification.expired(now):
-            raise InvalidNotification("expires_at", "is in the past")
-        check_size(notification, channel.send.max_bytes)
+        check_deliverable(notification, self._settings, now)
         message = encode(Envelope(notification=notification, first_queued=now), now=now)
         return Outgoing(key=notification.id, exchange=EXCHANGE, message=message)
+
+
+def check_deliverable(notification: Notification, settings: Settings, now: datetime) -> None:
+    """Raises ``InvalidNotification`` for what this configuration would never deliver."""
+    channel = settings.channels.get(notification.channel)  # type: ignore[call-overload]
+    if channel is None:
+        raise InvalidNotification("channel", f"{notification.channel} is not configured")
+    if notification.expired(now):
+        raise InvalidNotification("expires_at", "is in the past")
+    check_size(notification, channel.send.max_bytes)
 
 
 def check_size(notification: Notification, limit: int) -> None:

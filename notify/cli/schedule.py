@@ -1,7 +1,7 @@
 """``notify schedule``."""
 
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -10,6 +10,7 @@ from notify.cli.context import Context, json_option, pass_context, print_json, p
 from notify.config.types import parse_duration
 from notify.errors import InvalidInput
 from notify.notification import CHANNELS, PRIORITIES, Notification
+from notify.publish import check_deliverable
 from notify.schedule import Schedules, parse_timing
 from notify.telemetry import mask
 
@@ -44,6 +45,7 @@ def add(
     """Stores a schedule; give one of --every, --cron and --at."""
     timing = parse_timing(every=_seconds(every), cron=cron, at=_instant(at))
     notification = Notification(channel=channel, recipient=recipient, **content)
+    check_deliverable(notification, context.settings, datetime.now(UTC))
     Schedules(context.settings).add(name, timing, notification)
     say(f"{name}: {timing.describe()}")
 

@@ -8,6 +8,7 @@ the archive, confirmed by RabbitMQ. ``HandBack`` means: give the message back to
 import logging
 import random
 import secrets
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from notify import deadletter
+from notify.attemptlog import log_attempt, log_step, record_attempt
 from notify.broker import Publisher
 from notify.channels import Provider
 from notify.config import ChannelSettings
@@ -33,7 +35,7 @@ from notify.message import Envelope, encode
 from notify.outcomes import DeliveryFailure, Outcome, PermanentFailure, Reason, Receipt
 from notify.policy import Dead, Delivered, decide, rung_for
 from notify.publish import check_size
-from notify.telemetry import event, mask, safe_traceback
+from notify.telemetry import event, safe_traceback
 from notify.topology import DEAD, rung
 
 log = logging.getLogger(__name__)
@@ -75,12 +77,26 @@ class Pipeline:
         self.tools = tools
         self.sending: dict[str, float] = {}
         """Owner of each send under way, and when its deadline passes (monotonic)."""
+        self.handling = 0
+        self.taken = 0
+        """Messages being handled now, and taken since the start: a watcher compares them."""
+        self._lock = threading.Lock()
 
     def deliver(self, envelope: Envelope, *, redelivered: bool = False) -> str:
         """Carries one message one step further; returns what was done, for the log.
 
         ``redelivered``: the broker has handed the message out before.
         """
+        with self._lock:
+            self.handling += 1
+            self.taken += 1
+        try:
+            return self._deliver(envelope, redelivered)
+        finally:
+            with self._lock:
+                self.handling -= 1
+
+    def _deliver(self, envelope: Envelope, redelivered: bool) -> str:
         problem = self._problem(envelope)
         if problem:
             return self._archive(envelope, Reason.INVALID, problem)
@@ -96,7 +112,7 @@ class Pipeline:
             return self._archive(envelope, Reason.CONFLICT, "the id is known with other content")
         if isinstance(claim, Busy):
             return self._wait_for_other(envelope, claim)
-        _log("skipped", envelope, outcome="duplicate")
+        log_step("skipped", envelope, outcome="duplicate")
         return "skipped"
 
     def _claim(self, envelope: Envelope, redelivered: bool) -> Claim:
@@ -114,9 +130,9 @@ class Pipeline:
         envelope = envelope.evolve(generation=claim.generation, attempt=claim.attempt)
         started, begun = self.tools.now(), time.monotonic()
         outcome = self._send(envelope, claim)
-        record = _record(claim, outcome, started, self._provider(claim).name, begun)
+        record = record_attempt(claim, outcome, started, self._provider(claim).name, begun)
         step = self._decide(envelope, outcome)
-        _log_attempt(envelope, record, step)
+        log_attempt(envelope, record, step)
         settled = self._held(lambda: self._settle(envelope, claim, outcome, record, step))
         if not settled:
             raise HandBack("the lease ended before the outcome was written")
@@ -182,7 +198,7 @@ class Pipeline:
         envelope = envelope.evolve(generation=claim.generation, attempt=claim.attempt)
         self._publish_step(envelope, claim.step)
         self._held(lambda: self._clear(envelope))
-        _log("step repeated", envelope, outcome=claim.step.do, reason=claim.step.reason)
+        log_step("step repeated", envelope, outcome=claim.step.do, reason=claim.step.reason)
         return claim.step.do
 
     def _publish_step(self, envelope: Envelope, step: NextStep) -> None:
@@ -195,12 +211,12 @@ class Pipeline:
     def _wait_for_other(self, envelope: Envelope, claim: Busy) -> str:
         """Comes back when the other's lease has ended: then its outcome is known, or not."""
         self._delay(envelope, rung_for(claim.seconds, self.tools.rungs))
-        _log("skipped", envelope, outcome="busy")
+        log_step("skipped", envelope, outcome="busy")
         return "busy"
 
     def _archive(self, envelope: Envelope, reason: Reason, detail: str) -> str:
         self._bury(envelope, reason, detail, ())
-        _log("archived", envelope, outcome="dead", reason=reason, detail=detail)
+        log_step("archived", envelope, outcome="dead", reason=reason, detail=detail)
         return "dead"
 
     def _delay(self, envelope: Envelope, seconds: int) -> None:
@@ -245,51 +261,3 @@ class Pipeline:
         except InvalidNotification as error:
             return str(error)
         return None
-
-
-def _record(
-    claim: Claimed, outcome: Outcome, started: datetime, provider: str, begun: float
-) -> AttemptRecord:
-    failure = outcome if isinstance(outcome, DeliveryFailure) else None
-    return AttemptRecord(
-        generation=claim.generation,
-        attempt=claim.attempt,
-        at=started.isoformat(timespec="milliseconds"),
-        provider=provider,
-        outcome=failure.kind if failure else "sent",
-        reason=failure.reason if failure else "",
-        detail=failure.detail if failure else "",
-        code=outcome.code,
-        ms=round((time.monotonic() - begun) * 1000),
-    )
-
-
-def _log_attempt(envelope: Envelope, record: AttemptRecord, step: NextStep | None) -> None:
-    names = {"delay": "retry", "dead": "dead"}
-    _log(
-        names[step.do] if step else "delivered",
-        envelope,
-        provider=record.provider,
-        outcome=record.outcome,
-        reason=record.reason,
-        code=record.code,
-        ms=record.ms,
-        retry_in=step.rung if step and step.rung else None,
-        dead_reason=step.reason if step else None,
-    )
-
-
-def _log(name: str, envelope: Envelope, **fields: Any) -> None:
-    notification = envelope.notification
-    log.info(
-        name,
-        extra=event(
-            id=notification.id,
-            channel=notification.channel,
-            priority=notification.priority,
-            recipient=mask(notification.recipient),
-            generation=envelope.generation,
-            attempt=envelope.attempt,
-            **fields,
-        ),
-    )

@@ -144,7 +144,13 @@ class Management:
         ]
 
     def _get(self, path: str) -> Any:
-        return self._checked(self._request("GET", path)).json()
+        response = self._checked(self._request("GET", path))
+        try:
+            return response.json()
+        except ValueError as error:
+            raise ManagementUnavailable(
+                f"RabbitMQ management API at {self._base}: the answer is not JSON"
+            ) from error
 
     def _put(self, path: str, body: Mapping[str, Any]) -> None:
         self._checked(self._request("PUT", path, body))
@@ -192,10 +198,18 @@ def _in_force(policies: Sequence[Mapping[str, Any]], queue: str) -> Mapping[str,
     matching = [
         policy
         for policy in policies
-        if policy["apply-to"] in _FOR_QUEUES and re.search(policy["pattern"], queue)
+        if policy["apply-to"] in _FOR_QUEUES and _matches(policy["pattern"], queue)
     ]
     best = max(matching, key=lambda policy: int(policy["priority"]), default=None)
     return {} if best is None else best["definition"]
+
+
+def _matches(pattern: str, queue: str) -> bool:
+    """A foreign policy's pattern may be one that only Erlang can read: then it is not ours."""
+    try:
+        return re.search(pattern, queue) is not None
+    except re.error:
+        return False
 
 
 def _policy_differences(queue: str, wanted: Policy, has: Mapping[str, Any]) -> list[str]:

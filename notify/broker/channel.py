@@ -40,13 +40,16 @@ def translated(doing: str) -> Iterator[None]:
         raise BrokerUnavailable(f"RabbitMQ: {doing}: {kind}") from error
 
 
-def connect(url: str, *, connect_timeout: float, read_timeout: float, **options: Any) -> Connection:
+def connect(
+    url: str, *, connect_timeout: float, read_timeout: float, **options: Any
+) -> amqp.Connection:
     """A connection for publishing or declaring. Raises ``BrokerUnavailable``.
 
     It has no AMQP heartbeat, as nothing would send it between two publishes; every read and
-    write is bounded instead.
+    write is bounded instead. Kombu only reads the URL: its own connection tries again after
+    two seconds, and opens a new one unasked where the first is lost.
     """
-    connection = Connection(
+    settings = Connection(
         url,
         heartbeat=0,
         connect_timeout=connect_timeout,
@@ -58,14 +61,12 @@ def connect(url: str, *, connect_timeout: float, read_timeout: float, **options:
         },
     )
     with translated("cannot connect"):
-        connection.connect()
-    return connection
+        return settings.transport.establish_connection()
 
 
-def drop(connection: Connection) -> None:
+def drop(connection: amqp.Connection) -> None:
     """Closes a connection's socket at once."""
-    if connection.connection is not None:
-        connection.connection.collect()
+    connection.collect()
 
 
 class ConfirmChannel:
@@ -85,12 +86,23 @@ class ConfirmChannel:
             on_blocked=self._on_blocked,
             on_unblocked=self._on_unblocked,
         )
-        with translated("cannot open a channel"):
-            self._channel = self._connection.connection.channel()
-            self._channel.confirm_select()
+        self._channel = self._open(connect_timeout)
         self._channel.events["basic_ack"].add(self._on_ack)
         self._channel.events["basic_nack"].add(self._on_nack)
         self._channel.events["basic_return"].add(self._on_return)
+
+    def _open(self, timeout: float) -> Any:
+        try:
+            with translated("cannot open a channel"):
+                self._connection.transport.sock.settimeout(timeout)
+                channel = self._connection.channel()
+                channel.confirm_select()
+                # From here on each wait has its own deadline.
+                self._connection.transport.sock.settimeout(None)
+        except BrokerUnavailable:
+            self.drop()
+            raise
+        return channel
 
     @property
     def outstanding(self) -> int:
@@ -120,7 +132,7 @@ class ConfirmChannel:
         if remaining <= 0:
             return False
         try:
-            self._connection.connection.drain_events(timeout=remaining)
+            self._connection.drain_events(timeout=remaining)
         except TimeoutError as error:
             # The kernel's own ETIMEDOUT has the same type: there the connection is gone.
             if error.errno == errno.ETIMEDOUT:
@@ -142,7 +154,7 @@ class ConfirmChannel:
         """Reads what has come in meanwhile; False when the broker closed the connection."""
         try:
             while True:
-                self._connection.connection.drain_events(timeout=0)
+                self._connection.drain_events(timeout=0)
         except TimeoutError as error:
             return error.errno != errno.ETIMEDOUT
         except LOST:
@@ -155,8 +167,8 @@ class ConfirmChannel:
     def close(self) -> None:
         """Says good-bye to the broker, and waits a second for its answer at most."""
         try:
-            self._connection.connection.transport.sock.settimeout(1.0)
-            self._connection.connection.close()
+            self._connection.transport.sock.settimeout(1.0)
+            self._connection.close()
         except LOST:
             self.drop()
 

@@ -1,9 +1,10 @@
 """Declares exchanges, queues and bindings over AMQP."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from amqp.exceptions import AMQPError
+from amqp.exceptions import ChannelError
 
 from notify.broker.channel import connect, drop, translated
 from notify.errors import BrokerUnavailable, TopologyMismatch
@@ -18,16 +19,38 @@ def declare(topology: Topology, urls: Sequence[str], *, timeout: float = 10.0) -
     """
     connection = _first(urls, timeout)
     try:
-        channel = connection.connection.channel()
-        for exchange in topology.exchanges:
-            _declare_exchange(channel, exchange.name, exchange.type, exchange.arguments)
-        for queue in topology.queues:
-            _declare_queue(channel, queue.name, queue.arguments)
-        with translated("cannot bind queues"):
-            for binding in topology.bindings:
-                channel.queue_bind(binding.queue, binding.exchange, binding.routing_key)
+        with translated("connection lost while declaring"):
+            _declare_all(connection.channel(), topology)
     finally:
         drop(connection)
+
+
+def _declare_all(channel: Any, topology: Topology) -> None:
+    for exchange in topology.exchanges:
+        with _naming(f"exchange {exchange.name}"):
+            channel.exchange_declare(
+                exchange.name,
+                exchange.type,
+                durable=True,
+                auto_delete=False,
+                arguments=exchange.arguments,
+            )
+    for queue in topology.queues:
+        with _naming(f"queue {queue.name}"):
+            channel.queue_declare(
+                queue.name, durable=True, auto_delete=False, arguments=queue.arguments
+            )
+    for binding in topology.bindings:
+        channel.queue_bind(binding.queue, binding.exchange, binding.routing_key)
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Names what the broker refused; a lost connection is no refusal."""
+    try:
+        yield
+    except ChannelError as error:
+        raise TopologyMismatch([f"{what}: {error.reply_text}"]) from error
 
 
 def _first(urls: Sequence[str], timeout: float) -> Any:
@@ -38,17 +61,3 @@ def _first(urls: Sequence[str], timeout: float) -> Any:
         except BrokerUnavailable as failed:
             error = failed
     raise error or BrokerUnavailable("no broker URL is configured")
-
-
-def _declare_exchange(channel: Any, name: str, kind: str, arguments: dict[str, Any]) -> None:
-    try:
-        channel.exchange_declare(name, kind, durable=True, auto_delete=False, arguments=arguments)
-    except AMQPError as error:
-        raise TopologyMismatch([f"exchange {name}: {error.reply_text}"]) from error
-
-
-def _declare_queue(channel: Any, name: str, arguments: dict[str, Any]) -> None:
-    try:
-        channel.queue_declare(name, durable=True, auto_delete=False, arguments=arguments)
-    except AMQPError as error:
-        raise TopologyMismatch([f"queue {name}: {error.reply_text}"]) from error

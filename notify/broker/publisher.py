@@ -50,6 +50,7 @@ class Publisher:
         self, urls: Sequence[str], *, connect_timeout: float = 3.0, confirm_timeout: float = 10.0
     ) -> None:
         self._urls = tuple(urls)
+        self._answered = self._urls[0] if self._urls else ""
         self._connect_timeout = connect_timeout
         self._confirm_timeout = confirm_timeout
         self._lock = threading.Lock()
@@ -107,9 +108,12 @@ class Publisher:
         for the next confirm, after which all that are outstanding are ``Unconfirmed``.
         """
         run = _Window(self, window, timeout or self._confirm_timeout)
-        for item in items:
-            yield from run.add(item)
-        yield from run.finish()
+        try:
+            for item in items:
+                yield from run.add(item)
+            yield from run.finish()
+        finally:
+            run.drop()
 
     def close(self) -> None:
         with self._lock:
@@ -137,16 +141,19 @@ class Publisher:
 
     def _connect(self, deadline: float) -> ConfirmChannel:
         error: NotifyError = BrokerUnavailable("RabbitMQ: no time was left to connect")
-        for url in self._urls:
+        # The one that answered last comes first, so that a dead one costs its timeout once.
+        for url in sorted(self._urls, key=lambda url: url != self._answered):
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 break
             try:
-                return ConfirmChannel(
+                channel = ConfirmChannel(
                     url,
                     connect_timeout=min(self._connect_timeout, remaining),
                     read_timeout=self._confirm_timeout,
                 )
+                self._answered = url
+                return channel
             except BrokerUnavailable as failed:
                 error = failed
         raise error
@@ -190,7 +197,14 @@ class _Window:
         while self._pending:
             yield from self._step(self._wait)
         if self._channel is not None:
-            self._publisher.release(self._channel)
+            channel, self._channel = self._channel, None
+            self._publisher.release(channel)
+
+    def drop(self) -> None:
+        """Closes the connection of a run that was broken off."""
+        if self._channel is not None:
+            self._channel.drop()
+            self._channel = None
 
     def _step(self, act: Callable[[ConfirmChannel], object]) -> Iterator[Result]:
         try:
@@ -226,9 +240,7 @@ class _Window:
 
     def _failed(self, error: NotifyError) -> Iterator[Result]:
         yield from self._collect()
-        if self._channel is not None:
-            self._channel.drop()
-            self._channel = None
+        self.drop()
         final = isinstance(error, PublishError | BrokerBlocked)
         if not final and time.monotonic() < self._give_up:
             time.sleep(_PAUSE)

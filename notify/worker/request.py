@@ -1,9 +1,11 @@
-"""Celery's request without the ways in which it throws a message away."""
+"""Celery's request without the ways in which it throws a message away or shows its content."""
 
 from typing import Any
 
 from celery.exceptions import InvalidTaskError
 from celery.worker.request import Request as CeleryRequest
+
+from notify.message import ID
 
 
 class Request(CeleryRequest):
@@ -16,6 +18,7 @@ class Request(CeleryRequest):
     def __init__(self, message: Any, **options: Any) -> None:
         headers = dict(options.pop("headers", None) or message.headers)
         headers |= {"eta": None, "expires": None, "timelimit": None}
+        headers |= {"argsrepr": "()", "kwargsrepr": _shown(headers.get(ID))}
         try:
             super().__init__(message, headers=headers, **options)
         except (TypeError, ValueError, KeyError) as error:
@@ -23,3 +26,14 @@ class Request(CeleryRequest):
 
     def revoked(self) -> bool:
         return False
+
+    def info(self, safe: bool = False) -> dict[str, Any]:
+        """What ``celery inspect`` shows: never the notification."""
+        shown: dict[str, Any] = super().info(safe=True)
+        return shown
+
+
+def _shown(id: Any) -> str:
+    """What stands for the arguments in events and in ``celery inspect``."""
+    usable = isinstance(id, str) and id.isascii() and id.isprintable() and len(id) <= 128
+    return f"{{'id': {id!r}}}" if usable else "{}"

@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import Final
 
 from celery import Celery, signals
-from celery.exceptions import SecurityWarning
+from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 
 from notify import topology
 from notify.app import make_app
-from notify.broker import Publisher
+from notify.broker import Depth, Publisher, tolerate_foreign_properties
 from notify.channels import build_provider
 from notify.config import Settings
 from notify.deliver import HandBack, Pipeline, Tools
@@ -27,14 +27,15 @@ from notify.provision import ledger as open_ledger
 from notify.tasks import register
 from notify.telemetry import event, set_up_logging
 from notify.worker.gate import Gate
+from notify.worker.probe import Probe, ProbeStep
 from notify.worker.program import Program
+from notify.worker.supervisor import tell_supervisor
+from notify.worker.watch import EXIT_NOT_ALIVE, Watch
 
 log = logging.getLogger(__name__)
 
-# A send may overrun its deadline by this much; the lease is longer still (config checks it).
-_GRACE: Final = 3.0
-_EXIT_STUCK: Final = 70
-_DRAIN: Final = 30.0
+# A probe that takes longer than this to be confirmed has not been.
+_PROBE_TIMEOUT: Final = 3.0
 
 
 def run_worker(settings: Settings, channel: str, priority: str) -> int:
@@ -49,17 +50,29 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
     check_services(settings, channel, priority)
     stopping = threading.Event()
     pipeline = _pipeline(settings, channel, stopping)
+    tolerate_foreign_properties()
     app = make_app(settings)
     queue = topology.work_queue(channel, priority)
     gate = Gate(queue, pipeline.tools.ledger.probe, stopping)
-    app.notify_gate = gate
+    probe = Probe(pipeline.tools.publisher, _PROBE_TIMEOUT)
+    app.notify_gate, app.notify_probe = gate, probe
+    app.steps["consumer"].add(ProbeStep)
     register(app, _through(gate, pipeline), _Progress(pipeline.tools.ledger, queue))
     concurrency = getattr(settings.channel(channel).queues, priority).concurrency
-    threading.Thread(target=_watch, args=(pipeline, stopping), daemon=True).start()
+    depth = Depth(settings.broker.urls, queue, timeout=_PROBE_TIMEOUT)
+    watch = Watch(
+        pipeline=pipeline,
+        probe=probe,
+        gate=gate,
+        depth=depth,
+        concurrency=concurrency,
+        stopping=stopping,
+    )
+    watch.start()
     exit_code = _serve(app, settings, queue, f"{channel}-{priority}", concurrency, stopping)
     pipeline.tools.publisher.close()
     pipeline.tools.ledger.close()
-    return exit_code
+    return EXIT_NOT_ALIVE if watch.gave_up else exit_code
 
 
 def _pipeline(settings: Settings, channel: str, stopping: threading.Event) -> Pipeline:
@@ -132,7 +145,7 @@ def _serve(
         without_gossip=True,
         quiet=True,
         loglevel=settings.log.level,
-        ready_callback=lambda _: log.info("ready", extra=event(queue=queue, pid=os.getpid())),
+        ready_callback=lambda _: _ready(queue),
     )
     program.on_stop_signal = stopping.set
     program.start()
@@ -140,22 +153,10 @@ def _serve(
     return program.exitcode or 0
 
 
-def _watch(pipeline: Pipeline, stopping: threading.Event) -> None:
-    """Ends the process when a send does not come back: a thread cannot be killed."""
-    while True:
-        time.sleep(1.0)
-        if _stuck(pipeline):
-            break
-    log.critical("send is stuck past its deadline: leaving", extra=event(channel=pipeline.name))
-    stopping.set()
-    os.kill(os.getpid(), 15)
-    give_up = time.monotonic() + _DRAIN
-    while time.monotonic() < give_up and len(pipeline.sending) > len(_stuck(pipeline)):
-        time.sleep(0.1)
-    time.sleep(1.0)
-    os._exit(_EXIT_STUCK)
-
-
-def _stuck(pipeline: Pipeline) -> list[str]:
-    late = time.monotonic() - _GRACE
-    return [owner for owner, deadline in list(pipeline.sending.items()) if deadline < late]
+def _ready(queue: str) -> None:
+    # Set here because Celery's own set-up turns them on: one asks for a choice that app.py has
+    # made, the other fears for a control queue that outlives a connection on purpose.
+    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
+    warnings.filterwarnings("ignore", category=UserWarning, module="kombu.pidbox")
+    log.info("ready", extra=event(queue=queue, pid=os.getpid()))
+    tell_supervisor("READY=1")

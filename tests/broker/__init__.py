@@ -1,0 +1,1 @@
+"""Publishing and declaring, on a real RabbitMQ."""

@@ -99,7 +99,7 @@ class Pipeline:
     def _deliver(self, envelope: Envelope, redelivered: bool) -> str:
         problem = self._problem(envelope)
         if problem:
-            return self._archive(envelope, Reason.INVALID, problem)
+            return self.archive(envelope, Reason.INVALID, problem)
         try:
             claim = self._claim(envelope, redelivered)
         except LedgerUnavailable as error:
@@ -109,7 +109,7 @@ class Pipeline:
         if isinstance(claim, Unpublished):
             return self._repeat_step(envelope, claim)
         if isinstance(claim, Conflict):
-            return self._archive(envelope, Reason.CONFLICT, "the id is known with other content")
+            return self.archive(envelope, Reason.CONFLICT, "the id is known with other content")
         if isinstance(claim, Busy):
             return self._wait_for_other(envelope, claim)
         log_step("skipped", envelope, outcome="duplicate")
@@ -203,7 +203,7 @@ class Pipeline:
 
     def _publish_step(self, envelope: Envelope, step: NextStep) -> None:
         if step.do == "delay":
-            self._delay(envelope.evolve(attempt=envelope.attempt + 1), step.rung)
+            self._delay(envelope.evolve(attempt=envelope.attempt + 1, alone=False), step.rung)
             return
         attempts = self._held(lambda: self.tools.ledger.attempts(envelope.notification.id))
         self._bury(envelope, step.reason, step.detail, attempts)
@@ -214,7 +214,8 @@ class Pipeline:
         log_step("skipped", envelope, outcome="busy")
         return "busy"
 
-    def _archive(self, envelope: Envelope, reason: Reason, detail: str) -> str:
+    def archive(self, envelope: Envelope, reason: Reason, detail: str) -> str:
+        """Sends it to the archive without an attempt, confirmed."""
         self._bury(envelope, reason, detail, ())
         log_step("archived", envelope, outcome="dead", reason=reason, detail=detail)
         return "dead"

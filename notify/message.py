@@ -26,6 +26,7 @@ REASON: Final = "notify-reason"
 DETAIL: Final = "notify-detail"
 ATTEMPTS: Final = "notify-attempts"
 TRACE: Final = "traceparent"
+ALONE: Final = "notify-alone"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +35,7 @@ class Envelope:
 
     A generation begins when the notification is published or replayed; its attempts count
     from 1. ``first_queued`` is the start of the generation, from which retries are limited.
+    ``alone`` asks for a process of its own: it may have killed a worker.
     """
 
     notification: Notification
@@ -41,6 +43,7 @@ class Envelope:
     generation: int = 1
     first_queued: datetime = field(default_factory=lambda: datetime.now(UTC))
     trace: str | None = None
+    alone: bool = False
 
     @property
     def routing_key(self) -> str:
@@ -84,6 +87,11 @@ def encode(envelope: Envelope, *, now: datetime) -> Message:
     )
 
 
+def encode_parts(envelope: Envelope) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What ``decode`` takes: our headers, and the notification's JSON form."""
+    return _own_headers(envelope), envelope.notification.to_dict()
+
+
 _EMBED: Final = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
 
 
@@ -115,6 +123,8 @@ def _own_headers(envelope: Envelope) -> dict[str, Any]:
     }
     if envelope.trace:
         headers[TRACE] = envelope.trace
+    if envelope.alone:
+        headers[ALONE] = True
     return headers
 
 
@@ -152,6 +162,7 @@ def decode(headers: Mapping[str, Any], notification: Any) -> Envelope:
         generation=_counter(headers, GENERATION),
         first_queued=first_queued,
         trace=_trace(headers),
+        alone=headers.get(ALONE) is True,
     )
 
 

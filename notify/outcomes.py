@@ -38,6 +38,7 @@ class Reason(StrEnum):
     UNPARSEABLE = "unparseable"
     UNROUTABLE = "unroutable"
     DELIVERY_LIMIT = "delivery_limit"
+    POISON = "poison"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

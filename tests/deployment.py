@@ -32,6 +32,7 @@ MAIN = """
 rungs = {rungs}
 heartbeat = {heartbeat}
 confirm_timeout = "5s"
+delivery_limit = {delivery_limit}
 connect_timeout = "2s"
 [redis]
 prefix = "{prefix}"
@@ -112,6 +113,7 @@ class Deployment:
     def __post_init__(self) -> None:
         values = {
             "rungs": [1, 2, 4],
+            "delivery_limit": 10,
             "heartbeat": 10,
             "concurrency": 4,
             "give_up_after": "60s",

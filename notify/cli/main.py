@@ -1,5 +1,6 @@
 """``notify``: the group of all commands, and how errors become exit codes."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -30,6 +31,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 configuration or topology,
 @click.pass_context
 def cli(context: click.Context, directory: Path | None) -> None:
     """Notify: notifications through RabbitMQ to SMS, email and webhooks."""
+    if directory is not None:
+        # Processes that this one starts read the same configuration.
+        os.environ["NOTIFY_CONFIG"] = str(directory.absolute())
     context.obj = Context(directory)
 
 

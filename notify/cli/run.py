@@ -7,6 +7,7 @@ import click
 
 from notify.archiver import Archiver
 from notify.cli.context import Context, pass_context
+from notify.redrive import Redriver
 from notify.schedule import run_beat
 from notify.telemetry import set_up_logging
 from notify.worker import run_worker
@@ -37,10 +38,10 @@ def archiver(context: Context) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with context.store() as store:
+    with context.store() as store, context.publisher() as publisher:
         Archiver(
             settings.broker,
-            store,
+            Redriver(store, publisher),
             batch_size=settings.archive.batch_size,
             batch_wait=settings.archive.batch_wait,
             stop=stop,

@@ -6,7 +6,7 @@ A record is a hash while anything may still happen to it:
     d  digest      o  owner of the latest claim     l  end of its lease (ms)
     u  "1" while the next step is not known to be published           n  the next step (JSON)
     k  channel.priority      q  first queued (ISO)  c  created (ms)   t  last change (ms)
-    h1, h2, …  the attempts (JSON), hn how many
+    h1, h2, …  the attempts (JSON), hn how many     wd  attempts with which the worker died
 
 A delivered notification shrinks to one short text: ``v1|g|a|digest|ms|provider|provider id``.
 All times are the Redis server's.
@@ -69,9 +69,11 @@ local function unknown(rg, ra, reason, detail, at)
   add_attempt(key, string.format(
     '{"generation":%d,"attempt":%d,"at":"","provider":"","outcome":"unknown",' ..
     '"reason":"%s","detail":"%s","code":"","ms":0,"at_ms":%.0f}', rg, ra, reason, detail, at))
-  if policy == 'resend' then return begin(rg, math.max(ra + 1, a), 1) end
-  local step = string.format(
-    '{"do":"dead","reason":"unknown_outcome","detail":"last: %s"}', reason)
+  local deaths = redis.call('HINCRBY', key, 'wd', 1)
+  local poison = policy == 'resend' and deaths >= 3
+  if policy == 'resend' and not poison then return begin(rg, math.max(ra + 1, a), 1) end
+  local step = string.format('{"do":"dead","reason":"%s","detail":"last: %s"}',
+    poison and 'poison' or 'unknown_outcome', reason)
   redis.call('HSET', key, 's', 'unknown', 'g', rg, 'a', ra, 'd', digest, 'k', ARGV[8],
     'q', ARGV[9], 'u', '1', 'n', step, 't', now)
   redis.call('HSETNX', key, 'c', now)
@@ -160,6 +162,8 @@ MARK: Final = _PRELUDE + "return {count_step(tonumber(ARGV[1]))}"
 
 # ARGV: generation, attempt
 CLEAR: Final = """
+-- The next attempt's message may have overtaken this, and be delivered already.
+if redis.call('TYPE', KEYS[1])['ok'] ~= 'hash' then return 'ok' end
 local r = redis.call('HMGET', KEYS[1], 'g', 'a', 's')
 if r[1] == ARGV[1] and r[2] == ARGV[2] and r[3] ~= 'sending' then
   redis.call('HDEL', KEYS[1], 'u')
@@ -184,16 +188,17 @@ local now = now_ms()
 local what = kind(key)
 if what == 'string' then return {'sent'} end
 if what == 'hash' then
-  local r = redis.call('HMGET', key, 's', 'g', 'a')
+  local r = redis.call('HMGET', key, 's', 'g', 'a', 'l')
   local rg = tonumber(r[2])
   local repeated = r[1] == 'waiting' and rg == g and r[3] == '0'
-  local over = (r[1] == 'dead' or r[1] == 'unknown') and rg < g
+  local left_behind = r[1] == 'sending' and tonumber(r[4]) < now
+  local over = (r[1] == 'dead' or r[1] == 'unknown' or left_behind) and rg < g
   if not repeated and not over then return {'in flight', r[1], rg} end
 end
 redis.call('HSET', key, 's', 'waiting', 'g', g, 'a', 0, 'd', ARGV[2], 'k', ARGV[4],
   'q', ARGV[5], 't', now)
 redis.call('HSETNX', key, 'c', now)
-redis.call('HDEL', key, 'u', 'n', 'o', 'l')
+redis.call('HDEL', key, 'u', 'n', 'o', 'l', 'wd')
 redis.call('PEXPIRE', key, ARGV[3])
 return {'ok'}
 """

@@ -136,7 +136,7 @@ def sent_text(generation: int, attempt: int, digest: str, provider: str, provide
     """The short form of a delivered record, with ``%.0f`` where the script puts the time."""
     # A provider's id is free text: what would break the format, or grow it, is left out.
     clean = "".join(c for c in provider_id if c.isascii() and c.isprintable() and c not in "|%")
-    return f"v1|{generation}|{attempt}|{digest}|%.0f|{provider[:32]}|{clean[:48]}"
+    return f"v1|{generation}|{attempt}|{digest}|%.0f|{provider[:32]}|{clean[:45]}"
 
 
 def _delivered(notification_id: str, text: str) -> Record:

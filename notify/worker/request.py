@@ -1,11 +1,14 @@
 """Celery's request without the ways in which it throws a message away or shows its content."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from celery.exceptions import InvalidTaskError
 from celery.worker.request import Request as CeleryRequest
 
 from notify.message import ID
+
+_EMBED: Final = {"callbacks", "errbacks", "chain", "chord"}
 
 
 class Request(CeleryRequest):
@@ -21,8 +24,11 @@ class Request(CeleryRequest):
         headers |= {"argsrepr": "()", "kwargsrepr": _shown(headers.get(ID))}
         try:
             super().__init__(message, headers=headers, **options)
-        except (TypeError, ValueError, KeyError) as error:
+            usable = _usable(*self._payload)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise InvalidTaskError("body is not [args, kwargs, embed]") from error
+        if not usable:
+            raise InvalidTaskError("body is not [args, kwargs, embed]")
 
     def revoked(self) -> bool:
         return False
@@ -31,6 +37,21 @@ class Request(CeleryRequest):
         """What ``celery inspect`` shows: never the notification."""
         shown: dict[str, Any] = super().info(safe=True)
         return shown
+
+
+def _usable(args: Any, keywords: Any, embed: Any) -> bool:
+    """Whether Celery can run it; if not, it would keep the message and never answer for it.
+
+    What should follow the task is not ours to start, and could fail after the delivery.
+    """
+    follows = embed or {}
+    return (
+        isinstance(args, list | tuple)
+        and isinstance(keywords, Mapping)
+        and isinstance(follows, Mapping)
+        and follows.keys() <= _EMBED
+        and not any(follows.values())
+    )
 
 
 def _shown(id: Any) -> str:

@@ -15,17 +15,17 @@ from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 
 from notify import topology
 from notify.app import make_app
-from notify.broker import Depth, Publisher, tolerate_foreign_properties
-from notify.channels import build_provider
+from notify.broker import Depth, tolerate_foreign_properties
 from notify.config import Settings
-from notify.deliver import HandBack, Pipeline, Tools
+from notify.deliver import HandBack, Pipeline
 from notify.errors import LedgerUnavailable, UsageError
 from notify.ledger import Ledger
 from notify.message import Envelope
 from notify.provision import check_services
-from notify.provision import ledger as open_ledger
 from notify.tasks import register
 from notify.telemetry import event, set_up_logging
+from notify.worker.alone import deliver_alone
+from notify.worker.assembly import make_pipeline
 from notify.worker.gate import Gate
 from notify.worker.probe import Probe, ProbeStep
 from notify.worker.program import Program
@@ -49,7 +49,7 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
         raise UsageError(f"no queue for {channel} {priority}; configured: {known}")
     check_services(settings, channel, priority)
     stopping = threading.Event()
-    pipeline = _pipeline(settings, channel, stopping)
+    pipeline = make_pipeline(settings, channel, stopping.wait)
     tolerate_foreign_properties()
     app = make_app(settings)
     queue = topology.work_queue(channel, priority)
@@ -75,22 +75,6 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
     return EXIT_NOT_ALIVE if watch.gave_up else exit_code
 
 
-def _pipeline(settings: Settings, channel: str, stopping: threading.Event) -> Pipeline:
-    broker, own = settings.broker, settings.channel(channel)
-    tools = Tools(
-        ledger=open_ledger(settings),
-        publisher=Publisher(
-            broker.urls,
-            connect_timeout=broker.connect_timeout,
-            confirm_timeout=broker.confirm_timeout,
-        ),
-        providers=[build_provider(provider) for provider in own.providers],
-        rungs=broker.rungs,
-        pause=stopping.wait,
-    )
-    return Pipeline(channel, own, tools)
-
-
 class _Progress:
     """Notes once a second how old the messages are that leave the queue."""
 
@@ -112,6 +96,8 @@ class _Progress:
 def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
     def deliver(envelope: Envelope, redelivered: bool) -> str:
         try:
+            if envelope.alone:
+                return deliver_alone(pipeline, envelope, redelivered)
             return pipeline.deliver(envelope, redelivered=redelivered)
         except HandBack as reason:
             if isinstance(reason.__cause__, LedgerUnavailable):

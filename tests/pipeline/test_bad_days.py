@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from notify.local import PrivateServers
+from notify.notification import Notification
 from notify.outcomes import Reason
 from notify.sandbox import Answer
 from notify.topology import work_queue
@@ -181,3 +182,35 @@ def test_nothing_is_sent_while_redis_refuses_writes(
         server.close()
     assert deployment.sandbox.wait_for(1, 30)[0].id == notification.id
     assert worker.text().count('"event":"paused"') == 1
+
+
+def test_lost_keys_make_a_redelivered_message_unknown_and_leave_others_alone(
+    deploy: Callable[..., Deployment],
+) -> None:
+    """The worker dies in mid-send, and Redis comes back without its data."""
+    deployment = deploy(concurrency=1, unknown="archive", deadline="3s", lease="8s")
+    deployment.sandbox.script("+491701234567", Answer(delay=30), then=Answer())
+    worker = deployment.worker()
+    other = deployment.start("worker", "email", "normal")
+    deployment.until_logged(other, '"event":"ready"')
+    begun, untouched = sms(), sms(recipient="+491701111111")
+    mail = Notification(channel="email", recipient="a@example.com", subject="s", body="b")
+    deployment.send(begun, mail)
+    deployment.sandbox.wait_for(2, 20)
+    deployment.send(untouched)
+    worker.kill()
+    server = redis.Redis.from_url(deployment.settings.redis.url)
+    server.delete(*server.keys(f"{deployment.prefix}:*"))
+    server.close()
+    # The process that still runs has seen more steps than the ledger now has.
+    deployment.send(mail.evolve(id="after-the-loss"))
+    deployment.until_sent("after-the-loss")
+    deployment.worker()
+    deployment.archiver()
+    row = eventually(lambda: deployment.store.get(begun.id), "a dead letter", 40)[0]
+    assert row.letter.reason == Reason.UNKNOWN_OUTCOME
+    assert [attempt["reason"] for attempt in row.letter.attempts] == ["ledger_lost"]
+    deployment.until_sent(untouched.id)
+    health = deployment.ledger.health()
+    assert health.intact_since is not None
+    assert health.at_risk >= 1

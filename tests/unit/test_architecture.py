@@ -38,6 +38,7 @@ LAYERS = {
     "publish": 5,
     "queuestate": 5,
     "story": 5,
+    "redrive": 6,
     "replay": 6,
     "schedule": 6,
     "tasks": 7,

@@ -1,12 +1,15 @@
 """How full each queue is, and how old its oldest message can be."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from notify import provision, topology
 from notify.config import Settings
-from notify.ledger import Ledger
+from notify.ledger import Health, Ledger
 from notify.management import Management, QueueStatus
+
+# Above this share of Redis's memory limit somebody should look.
+_FULL: Final = 0.7
 
 
 def queue_states(settings: Settings, api: Management, ledger: Ledger) -> list[dict[str, Any]]:
@@ -46,3 +49,16 @@ def _state(
         "consumers": status.consumers if status else 0,
         "oldest_at_most": age,
     }
+
+
+def ledger_alarms(health: Health) -> list[str]:
+    """What is wrong with the ledger, one line each."""
+    alarms = []
+    if health.fill > _FULL:
+        alarms.append(f"Redis: {health.fill:.0%} of its memory is used; full, nothing is sent")
+    if health.at_risk:
+        alarms.append(
+            f"Redis: keys were lost before {health.intact_since:%Y-%m-%d %H:%M:%S} UTC; "
+            f"at most {health.at_risk} later deliveries were repeats"
+        )
+    return alarms

@@ -62,7 +62,10 @@ unknown = "{unknown}"
 [[providers]]
 """
 PROVIDERS = {
-    "sms": 'name = "texts"\ntype = "http-sms"\nurl = "${NOTIFY_SANDBOX_HTTP}/sms"\n',
+    "sms": (
+        'name = "texts"\ntype = "http-sms"\nurl = "${NOTIFY_SANDBOX_HTTP}/sms"\n'
+        "takes_idempotency_key = true\n"
+    ),
     "email": (
         'name = "mails"\ntype = "smtp"\nhost = "127.0.0.1"\n'
         'port = "${NOTIFY_SANDBOX_SMTP_PORT}"\nsecurity = "none"\nsender = "notify@example.com"\n'

@@ -6,7 +6,7 @@ import click
 
 from notify import provision
 from notify.cli.context import Context, json_option, pass_context, print_json, print_table, say
-from notify.queuestate import queue_states
+from notify.queuestate import ledger_alarms, queue_states
 
 
 @click.command()
@@ -17,7 +17,7 @@ def queues(context: Context, as_json: bool) -> None:
     api = provision.management(context.settings)
     with context.ledger() as ledger:
         states = queue_states(context.settings, api, ledger)
-    alarms = api.alarms()
+        alarms = [*api.alarms(), *ledger_alarms(ledger.health())]
     if as_json:
         print_json({"queues": states, "alarms": alarms})
         return

@@ -154,6 +154,7 @@ class HttpSmsProvider(Strict):
         default_factory=lambda: {"to": "{recipient}", "text": "{body}", "id": "{id}"}
     )
     id_field: str = "id"
+    takes_idempotency_key: bool = False
 
 
 class SmtpProvider(Strict):
@@ -202,6 +203,17 @@ class ChannelSettings(Strict):
         names = [provider.name for provider in self.providers]
         if len(set(names)) < len(names):
             raise ValueError("two providers have the same name")
+        return self
+
+    @model_validator(mode="after")
+    def _check_resend(self) -> Self:
+        """A text that may have arrived is sent again only where the gateway can tell."""
+        for provider in self.providers:
+            guesses = provider.type == "http-sms" and not provider.takes_idempotency_key
+            if guesses and self.send.unknown == "resend":
+                raise ValueError(
+                    f"send.unknown: resend needs takes_idempotency_key = true for {provider.name}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -186,6 +186,7 @@ def test_what_is_no_duration(value: Any) -> None:
 
 def test_a_policy_is_what_its_channel_and_priority_say(tmp_path: Path) -> None:
     text = '[retry.give_up_after]\nurgent = "15m"\n[send]\nunknown = "resend"' + SMS
+    text += "takes_idempotency_key = true\n"
     channel = load(tmp_path, {"channels/sms.toml": text}).channel("sms")
     urgent, normal = channel.policy("urgent"), channel.policy("normal")
     assert (urgent.give_up_after, normal.give_up_after) == (900, 86400)

@@ -60,7 +60,7 @@ BROKEN = [
     (TEXTS, SMS + "method = 'GET'", "channels/sms.toml: providers.0.method: "),
     (TEXTS, SMS + "headers = {'a b' = 'x'}", "channels/sms.toml: providers.0.headers."),
     (TEXTS, SMS + "token_file = '/no/such'", "channels/sms.toml: providers.0.token_file: cannot"),
-    (TEXTS, "[send]\nunknown = 'resend'" + SMS, "takes_idempotency_key = true for texts"),
+    (TEXTS, "[send]\nunknown = 'resend'" + SMS, "channels/sms.toml: file: send.unknown: resend"),
     (TEXTS, "[send]\nlease = '14s'" + SMS, "channels/sms.toml: send: lease must be at least 5 s"),
     (TEXTS, "[send]\nretention = '1h'" + SMS, "channels/sms.toml: file: send.retention must"),
     (TEXTS, "[send]\nunknown = 'guess'" + SMS, "channels/sms.toml: send.unknown: "),

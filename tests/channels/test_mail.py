@@ -109,7 +109,7 @@ def test_a_server_that_stops_reading_has_not_taken_the_mail() -> None:
 
     with Peer(mail_server({"DATA": stop})) as peer:
         provider = build_provider(mail_settings(peer.port))
-        error = failure(provider, mail(body="x" * 15_000_000), deadline=1.0)
+        error = failure(provider, mail(body="x" * 15_000_000), deadline=4.0)
     assert kind(error) == (TemporaryFailure, Reason.CONNECTION_FAILED)
     assert error.detail == "deadline passed at content"
 

@@ -129,7 +129,7 @@ def test_nothing_is_sent_while_redis_is_away_and_all_of_it_after(
 STUCK = """
 import time
 from notify.cli import main
-from notify.worker import run
+from notify.worker import assembly
 
 class Stuck:
     name = "stuck"
@@ -137,7 +137,7 @@ class Stuck:
         print("stuck now", flush=True)
         time.sleep(600)
 
-run.build_provider = lambda settings: Stuck()
+assembly.build_provider = lambda settings: Stuck()
 main(["worker", "sms", "normal"])
 """
 

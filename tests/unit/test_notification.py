@@ -88,7 +88,7 @@ BAD_IDS: list[Any] = [
 BAD_DATA: list[Any] = [
     math.nan,
     {"deep": [math.inf]},
-    object(),
+    ...,
     {"set": {1}},
     b"bytes",
     {1: "one"},

@@ -18,7 +18,7 @@ from tests.unit.values import make
 
 LAST = datetime(2027, 3, 1, 9, 0, 30, tzinfo=UTC)
 NAIVE = datetime(2027, 3, 1, 9, 0)  # noqa: DTZ001
-AHEAD = datetime.now(UTC) + timedelta(days=1)
+AHEAD = datetime(2222, 2, 22, 22, 22, tzinfo=UTC)
 
 
 def parse(every: Any = None, cron: Any = None, at: Any = None) -> Timing:

@@ -3,7 +3,7 @@
 from contextlib import closing, suppress
 
 from notify import topology
-from notify.broker import declare
+from notify.broker import declare, reach
 from notify.config import Settings
 from notify.errors import ConfigError, LedgerUnavailable
 from notify.ledger import Ledger
@@ -56,6 +56,7 @@ def check_services(settings: Settings, channel: str, priority: str) -> None:
         api.require(topology.build([(channel, priority)], broker.rungs, broker.delivery_limit))
     finally:
         api.close()
+    reach(broker.urls, timeout=broker.connect_timeout)
     with closing(ledger(settings)) as opened:
         problems = opened.check()
     if problems:

@@ -1,8 +1,16 @@
 """RabbitMQ over AMQP: confirmed publishing, and declaring the topology."""
 
-from notify.broker.declare import declare
+from notify.broker.declare import declare, reach
 from notify.broker.depth import Depth
 from notify.broker.foreign import tolerate_foreign_properties
 from notify.broker.publisher import Outgoing, Publisher, Result
 
-__all__ = ["Depth", "Outgoing", "Publisher", "Result", "declare", "tolerate_foreign_properties"]
+__all__ = [
+    "Depth",
+    "Outgoing",
+    "Publisher",
+    "Result",
+    "declare",
+    "reach",
+    "tolerate_foreign_properties",
+]

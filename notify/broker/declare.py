@@ -25,6 +25,11 @@ def declare(topology: Topology, urls: Sequence[str], *, timeout: float = 10.0) -
         drop(connection)
 
 
+def reach(urls: Sequence[str], *, timeout: float) -> None:
+    """Raises ``BrokerUnavailable`` where no broker of ``urls`` lets us in."""
+    drop(_first(urls, timeout))
+
+
 def _declare_all(channel: Any, topology: Topology) -> None:
     for exchange in topology.exchanges:
         with _naming(f"exchange {exchange.name}"):

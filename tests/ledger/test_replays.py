@@ -1,0 +1,94 @@
+"""A replay opens a new generation, once, and never beside a delivery under way."""
+
+import pytest
+
+from notify.ledger import Claimed, Duplicate, Stale
+from tests.ledger.books import ID, RETENTION, Books
+
+pytestmark = pytest.mark.redis
+
+
+def replay(books: Books, generation: int) -> str:
+    return books.ledger.replay(books.envelope(generation), retention=RETENTION)
+
+
+@pytest.mark.parametrize(
+    ("state", "generation", "answer"),
+    [
+        ("absent", 2, "ok"),
+        ("dead", 2, "ok"),
+        ("dead!", 2, "ok"),
+        ("dead", 7, "ok"),
+        ("unknown", 2, "ok"),
+        ("unknown!", 2, "ok"),
+        ("dead", 1, "in flight"),
+        ("unknown", 1, "in flight"),
+        ("waiting", 2, "in flight"),
+        ("waiting!", 2, "in flight"),
+        ("sending", 2, "in flight"),
+        # The worker that claimed it is gone.
+        ("expired", 2, "ok"),
+        ("expired", 1, "in flight"),
+        ("sent", 2, "sent"),
+    ],
+)
+def test_a_replay(state: str, generation: int, answer: str, books: Books) -> None:
+    books.arrange(state, 1, 3)
+    before = books.dump()
+    assert replay(books, generation) == answer
+    if answer != "ok":
+        assert books.dump() == before
+        return
+    assert 0 < books.raw.pttl(books.key) <= RETENTION * 1000
+    record = books.ledger.record(ID)
+    assert record is not None
+    assert (record.state, record.generation, record.attempt) == ("waiting", generation, 0)
+    assert (record.unpublished, record.step, record.lease_until) == (False, None, None)
+
+
+def test_a_replay_keeps_the_attempts_of_before(books: Books) -> None:
+    books.arrange("dead", 1, 1)
+    replay(books, 2)
+    books.settle(books.claimed(2, 1), "dead")
+    assert [a["generation"] for a in books.ledger.attempts(ID)] == [1, 2]
+
+
+def test_a_replay_may_be_repeated_until_its_message_is_taken(books: Books) -> None:
+    books.arrange("dead", 1, 1)
+    assert replay(books, 2) == "ok"
+    assert replay(books, 2) == "ok"
+    claim = books.claimed(2, 1)
+    assert replay(books, 2) == "in flight"
+    assert books.settle(claim, "waiting")
+    assert replay(books, 2) == "in flight"
+    assert replay(books, 3) == "in flight"
+
+
+def test_copies_of_the_older_generation_are_stale(books: Books) -> None:
+    books.arrange("dead!", 1, 3)
+    replay(books, 2)
+    for attempt in (1, 3, 4):
+        assert books.claim(1, attempt) == Stale(state="waiting")
+    assert isinstance(books.claim(2, 1), Claimed)
+
+
+def test_a_replayed_notification_is_delivered_once(books: Books) -> None:
+    books.arrange("dead", 1, 1)
+    replay(books, 2)
+    assert books.settle(books.claimed(2, 1), "sent")
+    assert books.claim(2, 1, "second copy") == Duplicate()
+    assert replay(books, 3) == "sent"
+
+
+@pytest.mark.parametrize("came_back", [False, True])
+def test_the_owner_of_before_cannot_settle_a_replayed_one(came_back: bool, books: Books) -> None:
+    old = books.claimed(1, 1)
+    if came_back:
+        books.expire()
+    else:
+        books.settle(old, "dead")
+    assert replay(books, 2) == "ok"
+    before = books.dump()
+    for state in ("sent", "waiting", "dead"):
+        assert not books.settle(old, state)
+    assert books.dump() == before

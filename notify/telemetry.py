@@ -15,7 +15,8 @@ from typing import Any, Final, TextIO
 _FIELDS: Final = "notify_event"
 # Libraries that log task arguments, message bodies or URLs at these levels.
 _QUIET: Final[dict[str, int]] = {
-    "pika": logging.WARNING,
+    # Seven errors for one failed connection; the archiver says it once.
+    "pika": logging.CRITICAL,
     "urllib3": logging.WARNING,
     "celery.worker.strategy": logging.WARNING,
     "celery.app.trace": logging.CRITICAL,

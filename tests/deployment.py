@@ -213,7 +213,7 @@ class Deployment:
         """Ready messages by AMQP, which is exact, where the management API lags."""
         connection = connect(self.vhost_url, connect_timeout=5, read_timeout=5)
         try:
-            opened = connection.connection.channel()
+            opened = connection.channel()
             return int(opened.queue_declare(queue, passive=True).message_count)
         finally:
             drop(connection)

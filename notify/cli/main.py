@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from notify.cli import config, dead, local, queues, run, schedule, send, status, topology
+from notify.cli import config, dead, drill, local, queues, run, schedule, send, status, topology
 from notify.cli.context import Context, exit_code
 from notify.errors import NotifyError
 
@@ -37,7 +37,7 @@ def cli(context: click.Context, directory: Path | None) -> None:
     context.obj = Context(directory)
 
 
-for module in (config, topology, send, run, status, queues, dead, schedule, local):
+for module in (config, topology, send, run, status, queues, dead, schedule, local, drill):
     for command in module.COMMANDS:
         cli.add_command(command)
 

@@ -56,10 +56,13 @@ def restart(servers: PrivateServers) -> None:
     """
     queues = int(control(servers, "eval", _DEAD_LETTERING))
     servers.restart_broker(kill=True)
-    eventually(lambda: control(servers, "eval", _ELECT).strip() == "[]", "all queues led", 30)
-    eventually(
-        lambda: int(control(servers, "eval", _DEAD_LETTERING)) >= queues, "dead lettering", 30
-    )
+
+    def led() -> bool:
+        # A member may come up late, and then waits for an election too.
+        elected = control(servers, "eval", _ELECT).strip() == "[]"
+        return elected and int(control(servers, "eval", _DEAD_LETTERING)) >= queues
+
+    eventually(led, "a leader and dead lettering for every queue", 60)
 
 
 @contextmanager

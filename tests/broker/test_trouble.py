@@ -78,7 +78,8 @@ def test_a_restart_is_survived_by_idle_connections_and_by_what_is_under_way(
         own.close()
 
     threads = [
-        threading.Thread(target=publish_on, args=(Publisher([rabbit.url]),)) for _ in range(2)
+        threading.Thread(target=publish_on, args=(Publisher([rabbit.url]),), daemon=True)
+        for _ in range(2)
     ]
     for thread in threads:
         thread.start()
@@ -105,7 +106,7 @@ def test_a_broker_killed_in_the_middle_of_many_keeps_all_it_confirmed(
     """With patience everything arrives; without it what failed is told."""
     publisher = publishing(rabbit.url, connect_timeout=1)
     notifications = [sms() for _ in range(3000)]
-    restarting = threading.Thread(target=restart, args=(restartable,))
+    restarting = threading.Thread(target=restart, args=(restartable,), daemon=True)
     results = []
     for result in publisher.publish_many(map(outgoing, notifications), timeout=patience):
         results.append(result)

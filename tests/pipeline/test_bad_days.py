@@ -12,6 +12,7 @@ from notify.notification import Notification
 from notify.outcomes import Reason
 from notify.sandbox import Answer
 from notify.topology import work_queue
+from tests.broker.node import restart
 from tests.deployment import Deployment, sms
 from tests.waiting import eventually
 
@@ -90,7 +91,7 @@ def test_a_confirmed_publish_survives_a_killed_broker(
     restartable.restart_broker()
     notification = sms()
     deployment.send(notification)
-    restartable.restart_broker(kill=True)
+    restart(restartable)
     eventually(lambda: deployment.ready() == 1, "the message after the restart")
     deployment.worker()
     assert deployment.sandbox.wait_for(1, 20)[0].id == notification.id

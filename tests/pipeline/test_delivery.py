@@ -151,7 +151,7 @@ def test_urgent_does_not_wait_behind_normal(deployment: Deployment) -> None:
 def test_a_retry_whose_queue_is_gone_is_archived(deployment: Deployment) -> None:
     """A message returns from its rung to a routing key that nothing is bound to."""
     connection = connect(deployment.vhost_url, connect_timeout=5, read_timeout=5)
-    connection.connection.channel().queue_delete(work_queue("email", "normal"))
+    connection.channel().queue_delete(work_queue("email", "normal"))
     drop(connection)
     deployment.archiver()
     deployment.worker()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from notify.broker import Depth
+from notify.broker.channel import connect, drop
 from notify.local import PrivateServers
-from notify.provision import management
 from tests.broker.proxy import Proxy
 from tests.deployment import Deployment, sms
 from tests.waiting import eventually
@@ -58,18 +58,18 @@ def run_script(deployment: Deployment, script: str) -> subprocess.CompletedProce
 
 def test_a_worker_that_takes_nothing_ends(deployment: Deployment) -> None:
     deployment.sandbox.script("*")
-    worker = subprocess.Popen(
-        [sys.executable, "-c", DEAF],
-        env=deployment.environ,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    # Published when the consumer is gone: a message for it would be taken before.
-    eventually(lambda: consumers(deployment) == 1, "a consumer")
-    eventually(lambda: consumers(deployment) == 0, "no consumer")
-    notification = sms()
-    deployment.send(notification)
-    _, log = worker.communicate(timeout=60)
+    with subprocess.Popen(
+        [sys.executable, "-c", DEAF], env=deployment.environ, stderr=subprocess.PIPE, text=True
+    ) as worker:
+        try:
+            # Published when the consumer is gone: a message for it would be taken before.
+            eventually(lambda: consumers(deployment) == 1, "a consumer")
+            eventually(lambda: consumers(deployment) == 0, "no consumer")
+            notification = sms()
+            deployment.send(notification)
+            _, log = worker.communicate(timeout=60)
+        finally:
+            worker.kill()
     assert worker.returncode == 70
     assert "messages are ready and none is taken" in log
     deployment.worker()
@@ -77,7 +77,13 @@ def test_a_worker_that_takes_nothing_ends(deployment: Deployment) -> None:
 
 
 def consumers(deployment: Deployment) -> int:
-    return management(deployment.settings).queues()["notify.sms.normal"].consumers
+    """By AMQP: the management API tells it some seconds later."""
+    connection = connect(deployment.vhost_url, connect_timeout=5, read_timeout=5)
+    try:
+        declared = connection.channel().queue_declare("notify.sms.normal", passive=True)
+        return int(declared.consumer_count)
+    finally:
+        drop(connection)
 
 
 def test_a_worker_whose_probes_do_not_come_back_ends(deployment: Deployment) -> None:

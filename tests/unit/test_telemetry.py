@@ -138,7 +138,7 @@ def test_a_chain_of_exceptions_shows_no_message_either() -> None:
         ("urllib3.connectionpool", logging.DEBUG, False),
         ("pika.adapters", logging.INFO, False),
         ("mail.log", logging.INFO, False),
-        ("pika.adapters", logging.WARNING, True),
+        ("pika.adapters", logging.CRITICAL, True),
         ("celery.worker.consumer", logging.WARNING, True),
     ],
 )

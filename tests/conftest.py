@@ -1,6 +1,7 @@
 """Real servers for all tests, started once; a deployment of its own for each test."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,10 @@ import requests
 from notify.local import PrivateServers, Servers, servers_from_environment
 from notify.sandbox import Sandbox
 from tests.deployment import Deployment
+
+# A shell ignores SIGINT for what it starts in the background, and so would all our processes:
+# tests of Ctrl-C would depend on how the tests were started.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True, kw_only=True)

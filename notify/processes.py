@@ -2,13 +2,23 @@
 
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
+from notify.broker import consumers
 from notify.config import Settings
+from notify.errors import Unavailable
 from notify.local import Servers
+from notify.provision import declare_all, management
 from notify.sandbox import Sandbox
+from notify.topology import DEAD, work_queue
+
+_START_SECONDS: Final = 90.0
+_LOOK_EVERY: Final = 0.2
 
 
 def commands(settings: Settings) -> dict[str, list[str]]:
@@ -39,6 +49,37 @@ def environment(servers: Servers, sandbox: Sandbox, data: Path, name: str) -> di
 
 def _with_host(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+@contextmanager
+def own_virtual_host(settings: Settings) -> Iterator[None]:
+    """Declares everything in a virtual host that is empty at the start and gone at the end.
+
+    Only for a virtual host of our own: the servers may be somebody's.
+    """
+    api = management(settings)
+    api.delete_virtual_host()
+    declare_all(settings)
+    yield
+    api.delete_virtual_host()
+
+
+def wait_until_consumed(settings: Settings, check: Callable[[], None] = lambda: None) -> None:
+    """Returns when every queue has its consumer. ``check`` may raise what makes waiting vain.
+
+    Raises ``Unavailable`` naming the queues without one.
+    """
+    urls, timeout = settings.broker.urls, settings.broker.connect_timeout
+    wanted = [DEAD, *(work_queue(*pair) for pair in settings.queues())]
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        counts = consumers(urls, wanted, timeout=timeout)
+        if all(counts.values()):
+            return
+        check()
+        time.sleep(_LOOK_EVERY)
+    without = ", ".join(name for name, count in counts.items() if not count)
+    raise Unavailable(f"no consumer on {without}; see the logs")
 
 
 def find_config(environ: Mapping[str, str]) -> Path:

@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -12,6 +12,9 @@ from uuid import uuid4
 import pytest
 import requests
 
+from notify import topology
+from notify.broker import declare
+from notify.errors import BrokerUnavailable
 from notify.local import PrivateServers, Servers, servers_from_environment
 from notify.sandbox import Sandbox
 from tests.deployment import Deployment
@@ -57,7 +60,9 @@ def restartable(own_servers: PrivateServers | None, servers: Servers) -> Private
 
 
 @pytest.fixture
-def vhost(servers: Servers) -> Iterator[Vhost]:
+def vhost(
+    request: pytest.FixtureRequest, servers: Servers, own_servers: PrivateServers | None
+) -> Iterator[Vhost]:
     name = f"test-{uuid4().hex[:12]}"
     api = f"{servers.management_url}/api"
     user = quote(urlsplit(servers.broker_urls[0]).username or "guest")
@@ -65,8 +70,28 @@ def vhost(servers: Servers) -> Iterator[Vhost]:
     requests.put(f"{api}/vhosts/{name}", timeout=10).raise_for_status()
     requests.put(f"{api}/permissions/{name}/{user}", json=everything, timeout=10).raise_for_status()
     parts = urlsplit(servers.broker_urls[0])
-    yield Vhost(url=parts._replace(path=f"/{name}").geturl(), name=name)
-    requests.delete(f"{api}/vhosts/{name}", timeout=10).raise_for_status()
+    made = Vhost(url=parts._replace(path=f"/{name}").geturl(), name=name)
+    if own_servers is not None:
+        heal(own_servers, made.url)
+    yield made
+    # Soon after a restart, queues that are deleted can end the node's dead lettering.
+    if "restartable" not in request.fixturenames:
+        requests.delete(f"{api}/vhosts/{name}", timeout=10).raise_for_status()
+
+
+def heal(own: PrivateServers, url: str) -> None:
+    """Starts a node again whose dead lettering has ended, which RabbitMQ cannot mend itself."""
+    lossless = topology.build([("sms", "normal")], [1], 1).queues[-1]
+    probe = topology.Topology(
+        exchanges=(), queues=(replace(lossless, name="health"),), bindings=(), delivery_limit=1
+    )
+    try:
+        declare(probe, [url], timeout=30)
+    except BrokerUnavailable as error:
+        if "INTERNAL_ERROR" not in str(error):
+            raise
+        own.restart_broker()
+        declare(probe, [url], timeout=30)
 
 
 @pytest.fixture

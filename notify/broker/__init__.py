@@ -1,7 +1,7 @@
 """RabbitMQ over AMQP: confirmed publishing, and declaring the topology."""
 
 from notify.broker.declare import declare, reach
-from notify.broker.depth import Depth
+from notify.broker.depth import Depth, consumers
 from notify.broker.foreign import tolerate_foreign_properties
 from notify.broker.publisher import Outgoing, Publisher, Result
 
@@ -10,6 +10,7 @@ __all__ = [
     "Outgoing",
     "Publisher",
     "Result",
+    "consumers",
     "declare",
     "reach",
     "tolerate_foreign_properties",

@@ -7,7 +7,7 @@ once is never used again.
 
 import errno
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -67,6 +67,17 @@ def connect(
 def drop(connection: amqp.Connection) -> None:
     """Closes a connection's socket at once."""
     connection.collect()
+
+
+def first_that_answers(urls: Sequence[str], timeout: float) -> amqp.Connection:
+    """A connection to the first of ``urls`` that answers. Raises ``BrokerUnavailable``."""
+    error: BrokerUnavailable | None = None
+    for url in urls:
+        try:
+            return connect(url, connect_timeout=timeout, read_timeout=timeout)
+        except BrokerUnavailable as failed:
+            error = failed
+    raise error or BrokerUnavailable("no broker URL is configured")
 
 
 class ConfirmChannel:

@@ -6,8 +6,8 @@ from typing import Any
 
 from amqp.exceptions import ChannelError
 
-from notify.broker.channel import connect, drop, translated
-from notify.errors import BrokerUnavailable, TopologyMismatch
+from notify.broker.channel import drop, first_that_answers, translated
+from notify.errors import TopologyMismatch
 from notify.topology import Topology
 
 
@@ -17,7 +17,7 @@ def declare(topology: Topology, urls: Sequence[str], *, timeout: float = 10.0) -
     Raises ``TopologyMismatch`` naming what exists with other properties, and
     ``BrokerUnavailable`` where no broker of ``urls`` answers.
     """
-    connection = _first(urls, timeout)
+    connection = first_that_answers(urls, timeout)
     try:
         with translated("connection lost while declaring"):
             _declare_all(connection.channel(), topology)
@@ -27,7 +27,7 @@ def declare(topology: Topology, urls: Sequence[str], *, timeout: float = 10.0) -
 
 def reach(urls: Sequence[str], *, timeout: float) -> None:
     """Raises ``BrokerUnavailable`` where no broker of ``urls`` lets us in."""
-    drop(_first(urls, timeout))
+    drop(first_that_answers(urls, timeout))
 
 
 def _declare_all(channel: Any, topology: Topology) -> None:
@@ -56,13 +56,3 @@ def _naming(what: str) -> Iterator[None]:
         yield
     except ChannelError as error:
         raise TopologyMismatch([f"{what}: {error.reply_text}"]) from error
-
-
-def _first(urls: Sequence[str], timeout: float) -> Any:
-    error: BrokerUnavailable | None = None
-    for url in urls:
-        try:
-            return connect(url, connect_timeout=timeout, read_timeout=timeout)
-        except BrokerUnavailable as failed:
-            error = failed
-    raise error or BrokerUnavailable("no broker URL is configured")

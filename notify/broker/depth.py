@@ -1,14 +1,29 @@
-"""How many messages are ready in one queue, asked over a connection of its own."""
+"""Ready messages and consumers of queues, asked by passive declaration, which is exact.
+
+The management API tells the same some seconds later.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
-from notify.broker.channel import LOST, connect, drop
+from notify.broker.channel import LOST, drop, first_that_answers, translated
 from notify.errors import BrokerUnavailable
 
 
+def consumers(urls: Sequence[str], queues: Sequence[str], *, timeout: float) -> dict[str, int]:
+    """How many consumers each queue has. Raises ``BrokerUnavailable``."""
+    connection = first_that_answers(urls, timeout)
+    try:
+        with translated("cannot ask for consumers"):
+            channel = connection.channel()
+            asked = {name: channel.queue_declare(name, passive=True) for name in queues}
+            return {name: int(answer.consumer_count) for name, answer in asked.items()}
+    finally:
+        drop(connection)
+
+
 class Depth:
-    """Asks by passive declaration, which is exact. For one thread."""
+    """The ready messages of one queue, over a connection that is kept. For one thread."""
 
     def __init__(self, urls: Sequence[str], queue: str, *, timeout: float) -> None:
         self._urls = tuple(urls)
@@ -33,14 +48,5 @@ class Depth:
         self._connection = self._channel = None
 
     def _open(self) -> None:
-        for url in self._urls:
-            try:
-                self._connection = connect(
-                    url, connect_timeout=self._timeout, read_timeout=self._timeout
-                )
-                break
-            except BrokerUnavailable:
-                continue
-        else:
-            raise BrokerUnavailable
+        self._connection = first_that_answers(self._urls, self._timeout)
         self._channel = self._connection.channel()

@@ -1,6 +1,5 @@
 """The demo's stage: servers, sandbox and all processes, up for as long as it plays."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,13 +10,16 @@ from notify.config import Settings, load_settings
 from notify.errors import Unavailable
 from notify.local import PrivateServers, servers_from_environment
 from notify.local.process import GuardedProcess
-from notify.processes import commands, environment, find_config
-from notify.provision import management
+from notify.processes import (
+    commands,
+    environment,
+    find_config,
+    own_virtual_host,
+    wait_until_consumed,
+)
 from notify.sandbox import Sandbox
-from notify.topology import DEAD, work_queue
 
 _NAME = "notify-demo"
-_START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,22 +48,12 @@ def stage(directory: Path, say: Callable[[str], None]) -> Iterator[Stage]:
             "NOTIFY_CONFIG": str(find_config({}).absolute()),
         }
         settings = load_settings(environ=environ)
-        stack.enter_context(_own_virtual_host(settings))
+        stack.enter_context(own_virtual_host(settings))
         say(f"RabbitMQ: {len(provision.wanted(settings).queues)} quorum queues declared")
         processes = stack.enter_context(_running(commands(settings), directory, environ))
-        _wait_until_ready(settings, processes)
+        wait_until_consumed(settings, lambda: _all_alive(processes))
         say(f"processes: {', '.join(processes)}")
         yield Stage(settings=settings, sandbox=sandbox, logs=directory / "log")
-
-
-@contextmanager
-def _own_virtual_host(settings: Settings) -> Iterator[None]:
-    """Empty at the start and gone at the end: the servers may be somebody's."""
-    api = management(settings)
-    api.delete_virtual_host()
-    provision.declare_all(settings)
-    yield
-    api.delete_virtual_host()
 
 
 def _emptied(directory: Path) -> Path:
@@ -88,16 +80,7 @@ def _running(
             process.stop()
 
 
-def _wait_until_ready(settings: Settings, processes: dict[str, GuardedProcess]) -> None:
-    """Every queue has its consumer; the beat is ready when its lock is taken, or soon after."""
-    wanted = {DEAD, *(work_queue(*pair) for pair in settings.queues())}
-    api, deadline = management(settings), time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        consumed = {name for name, queue in api.queues().items() if queue.consumers}
-        if wanted <= consumed:
-            return
-        for name, process in processes.items():
-            if not process.alive():
-                raise Unavailable(f"{name} has stopped; see {process.log}")
-        time.sleep(0.2)
-    raise Unavailable(f"no consumer on {', '.join(sorted(wanted - consumed))}")
+def _all_alive(processes: dict[str, GuardedProcess]) -> None:
+    for name, process in processes.items():
+        if not process.alive():
+            raise Unavailable(f"{name} has stopped; see {process.log}")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -32,8 +33,8 @@ _SETTLE_SECONDS = 45.0
 
 def run_demo(directory: Path, screen: Screen) -> bool:
     """Plays the demo with its data below ``directory``; True when the counts add up."""
-    with screen, stage(directory, screen.say) as ready:
-        return _Story(ready, screen).play()
+    with screen, stage(directory, screen.say) as ready, closing(_Story(ready, screen)) as story:
+        return story.play()
 
 
 class _Story:
@@ -47,6 +48,13 @@ class _Story:
         self.ledger = Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
         self.store = Store(self.settings.archive.url)
         self.store.create()
+        broker = self.settings.broker
+        self.publisher = Publisher(broker.urls, confirm_timeout=broker.confirm_timeout)
+
+    def close(self) -> None:
+        self.store.close()
+        self.ledger.close()
+        self.publisher.close()
 
     def play(self) -> bool:
         self._script_gateways()
@@ -153,11 +161,10 @@ class _Story:
         row = self.store.get(self._id_of(CLOSED))[0]
         self.screen.say(f"archive: dead letter {row.seq} is {row.letter.reason}; endpoint reopened")
         self.sandbox.script(CLOSED)
-        broker = self.settings.broker
         replayer = Replayer(
             store=self.store,
             ledger=self.ledger,
-            publisher=Publisher(broker.urls, confirm_timeout=broker.confirm_timeout),
+            publisher=self.publisher,
             retention=self.settings.channel("webhook").send.retention,
             actor="demo",
         )

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,9 +31,9 @@ def run_drill(plan: Plan, directory: Path, screen: Screen) -> bool:
     Raises ``UsageError`` and ``Unavailable`` with one line that says what is wrong.
     """
     items, started = traffic(plan), time.monotonic()
-    with screen:
+    with screen, ExitStack() as kept:
         with stage(plan, items, directory, screen.say) as ready:
-            played = _Play(plan, items, ready, screen)
+            played = kept.enter_context(closing(_Play(plan, items, ready, screen)))
             played.play()
             screen.say("queues: empty; stopping the processes" if played.settled else "giving up")
         result = played.result(directory, time.monotonic() - started)
@@ -57,6 +57,10 @@ class _Play:
         self._seen = 0
         self.begun = time.time()
         self.settled = False
+
+    def close(self) -> None:
+        self._store.close()
+        self._api.close()
 
     def play(self) -> None:
         what = f"{self._plan.count} notifications, {self._plan.rate:g} a second"

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,16 +17,13 @@ from notify.drill.faults import ARCHIVER, Breaker
 from notify.drill.gateways import Gateways
 from notify.drill.plan import Kind, Plan
 from notify.drill.traffic import Item
-from notify.errors import Unavailable, UsageError
+from notify.errors import UsageError
 from notify.local import PrivateServers, Servers, servers_from_environment
-from notify.processes import commands, environment
+from notify.processes import commands, environment, own_virtual_host, wait_until_consumed
 from notify.provision import management
 from notify.store import Store
-from notify.topology import DEAD, work_queue
 
 _NAME: Final = "notify-drill"
-_START_SECONDS: Final = 90.0
-_LOOK_EVERY: Final = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +55,14 @@ def stage(
         environ = environment(servers, gateways.sandbox, directory, _NAME)
         environ["NOTIFY_CONFIG"] = str((directory / "config").absolute())
         settings = load_settings(environ=environ)
-        version = stack.enter_context(_own_virtual_host(settings))
+        stack.enter_context(own_virtual_host(settings))
+        version = ".".join(map(str, management(settings).version()))
         say(f"RabbitMQ {version}: {len(provision.wanted(settings).queues)} queues declared")
         disk = _disk(plan, settings, directory)
         crew = stack.enter_context(
             Crew(_commands(settings, disk), logs=directory / "log", environ=environ, say=say)
         )
-        _wait_until_consumed(settings)
+        wait_until_consumed(settings)
         say("processes: all queues have their consumer")
         breaker = Breaker(
             crew=crew,
@@ -108,16 +105,6 @@ def _emptied(directory: Path) -> Path:
     return directory
 
 
-@contextmanager
-def _own_virtual_host(settings: Settings) -> Iterator[str]:
-    """Empty at the start and gone at the end: the servers may be somebody's."""
-    api = management(settings)
-    api.delete_virtual_host()
-    provision.declare_all(settings)
-    yield ".".join(map(str, api.version()))
-    api.delete_virtual_host()
-
-
 def _disk(plan: Plan, settings: Settings, directory: Path) -> SmallDisk | None:
     if Kind.DISK_FULL not in plan.drill.kinds:
         return None
@@ -135,14 +122,3 @@ def _commands(settings: Settings, disk: SmallDisk | None) -> Mapping[str, list[s
         cramped = [sys.executable, "-m", "notify.drill.cramped", str(disk.pages), "archiver"]
         wanted[ARCHIVER] = cramped
     return wanted
-
-
-def _wait_until_consumed(settings: Settings) -> None:
-    wanted = {DEAD, *(work_queue(*pair) for pair in settings.queues())}
-    api, deadline = management(settings), time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        consumed = {name for name, queue in api.queues().items() if queue.consumers}
-        if wanted <= consumed:
-            return
-        time.sleep(_LOOK_EVERY)
-    raise Unavailable(f"no consumer on {', '.join(sorted(wanted - consumed))}; see the logs")

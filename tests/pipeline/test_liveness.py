@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from notify.broker import Depth
-from notify.broker.channel import connect, drop
+from notify.broker import Depth, consumers
 from notify.local import PrivateServers
 from tests.broker.proxy import Proxy
 from tests.deployment import Deployment, sms
 from tests.waiting import eventually
 
+QUEUE = "notify.sms.normal"
 pytestmark = [pytest.mark.broker, pytest.mark.redis]
 
 # The consumer is gone, and neither Celery nor the broker says so.
@@ -63,8 +63,8 @@ def test_a_worker_that_takes_nothing_ends(deployment: Deployment) -> None:
     ) as worker:
         try:
             # Published when the consumer is gone: a message for it would be taken before.
-            eventually(lambda: consumers(deployment) == 1, "a consumer")
-            eventually(lambda: consumers(deployment) == 0, "no consumer")
+            eventually(lambda: consumed(deployment), "a consumer")
+            eventually(lambda: not consumed(deployment), "no consumer")
             notification = sms()
             deployment.send(notification)
             _, log = worker.communicate(timeout=60)
@@ -76,14 +76,8 @@ def test_a_worker_that_takes_nothing_ends(deployment: Deployment) -> None:
     assert deployment.sandbox.wait_for(1, 20)[0].id == notification.id
 
 
-def consumers(deployment: Deployment) -> int:
-    """By AMQP: the management API tells it some seconds later."""
-    connection = connect(deployment.vhost_url, connect_timeout=5, read_timeout=5)
-    try:
-        declared = connection.channel().queue_declare("notify.sms.normal", passive=True)
-        return int(declared.consumer_count)
-    finally:
-        drop(connection)
+def consumed(deployment: Deployment) -> bool:
+    return bool(consumers([deployment.vhost_url], [QUEUE], timeout=5)[QUEUE])
 
 
 def test_a_worker_whose_probes_do_not_come_back_ends(deployment: Deployment) -> None:
@@ -127,7 +121,7 @@ def test_a_frozen_broker_is_survived(deployment: Deployment, restartable: Privat
 
 
 def answers(deployment: Deployment) -> bool:
-    depth = Depth([deployment.vhost_url], "notify.sms.normal", timeout=1)
+    depth = Depth([deployment.vhost_url], QUEUE, timeout=1)
     try:
         return depth.ready() is not None
     finally:

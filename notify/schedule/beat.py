@@ -110,9 +110,12 @@ def run_beat(settings: Settings) -> int:
 
 
 def _stop_on_signals(service: Service) -> None:
+    # Built now: a signal may come while it is being built, and the handler must not build it.
+    scheduler = service.scheduler
+
     def stop(*_: object) -> None:
         service.stop()
-        if service.scheduler.lock is None:
+        if scheduler.lock is None:
             # Still waiting for the leader's lock, which nothing else interrupts.
             raise SystemExit(0)
 

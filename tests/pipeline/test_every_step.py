@@ -101,21 +101,25 @@ def run_through(deployment: Deployment, notification: Notification) -> None:
     """Starts a worker whenever there is none, as systemd would, until all is settled."""
     worker = deployment.start("worker", "sms", "normal")
 
-    def over() -> bool:
+    def revived() -> None:
         nonlocal worker
         if worker.popen.poll() is not None:
             worker = deployment.start("worker", "sms", "normal")
+
+    def over() -> bool:
+        revived()
         record = deployment.ledger.record(notification.id)
         sent = record is not None and record.state == "sent"
         return sent or bool(deployment.store.get(notification.id))
 
     eventually(over, "the end", 60)
-    eventually(lambda: quiet(deployment), "nothing ready or unacknowledged", 40)
 
+    def quiet() -> bool:
+        revived()
+        queue = work_queue("sms", "normal")
+        return deployment.depth(queue) == 0 and deployment.unacknowledged(queue) == 0
 
-def quiet(deployment: Deployment) -> bool:
-    queue = work_queue("sms", "normal")
-    return deployment.depth(queue) == 0 and deployment.unacknowledged(queue) == 0
+    eventually(quiet, "nothing ready or unacknowledged", 40)
 
 
 @pytest.mark.slow

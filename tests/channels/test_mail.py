@@ -92,8 +92,8 @@ def test_every_stage_dropped(
 def test_a_silent_server_is_given_up_at_the_deadline(word: str) -> None:
     started = monotonic()
     with Peer(mail_server({word: say_nothing})) as peer:
-        error = failure(build_provider(mail_settings(peer.port)), mail(), deadline=0.3)
-    assert monotonic() - started < 2
+        error = failure(build_provider(mail_settings(peer.port)), mail(), deadline=1.0)
+    assert monotonic() - started < 4
     assert kind(error) == (
         (UnknownOutcome, Reason.DEADLINE_PASSED)
         if word == "."

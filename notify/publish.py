@@ -31,13 +31,8 @@ class Client:
     """
 
     def __init__(self, settings: Settings) -> None:
-        broker = settings.broker
         self._settings = settings
-        self._publisher = Publisher(
-            broker.urls,
-            connect_timeout=broker.connect_timeout,
-            confirm_timeout=broker.confirm_timeout,
-        )
+        self._publisher = open_publisher(settings)
 
     def send(self, notification: Notification, *, timeout: float | None = None) -> str:
         """Returns the id once a majority of brokers has the notification.
@@ -95,6 +90,16 @@ class Client:
         check_deliverable(notification, self._settings, now)
         message = encode(Envelope(notification=notification, first_queued=now), now=now)
         return Outgoing(key=notification.id, exchange=EXCHANGE, message=message)
+
+
+def open_publisher(settings: Settings) -> Publisher:
+    """A publisher for the configured brokers; it connects when it first publishes."""
+    broker = settings.broker
+    return Publisher(
+        broker.urls,
+        connect_timeout=broker.connect_timeout,
+        confirm_timeout=broker.confirm_timeout,
+    )
 
 
 def check_deliverable(notification: Notification, settings: Settings, now: datetime) -> None:

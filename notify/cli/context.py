@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from notify import provision
 from notify.broker import Publisher
 from notify.config import Settings, load_settings
 from notify.errors import (
@@ -23,6 +24,7 @@ from notify.errors import (
     UsageError,
 )
 from notify.ledger import Ledger
+from notify.publish import open_publisher
 from notify.store import Store
 
 FAILED: Final = 1
@@ -48,8 +50,7 @@ class Context:
 
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:
-        redis = self.settings.redis
-        ledger = Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
+        ledger = provision.ledger(self.settings)
         try:
             yield ledger
         finally:
@@ -66,12 +67,7 @@ class Context:
 
     @contextmanager
     def publisher(self) -> Iterator[Publisher]:
-        broker = self.settings.broker
-        publisher = Publisher(
-            broker.urls,
-            connect_timeout=broker.connect_timeout,
-            confirm_timeout=broker.confirm_timeout,
-        )
+        publisher = open_publisher(self.settings)
         try:
             yield publisher
         finally:

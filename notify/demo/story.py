@@ -8,14 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from notify.broker import Publisher
+from notify import provision
 from notify.demo.account import latencies, take_account
 from notify.demo.screen import Screen
 from notify.demo.stage import Stage, stage
 from notify.errors import NotifyError, Unavailable
-from notify.ledger import Ledger
 from notify.notification import Notification
-from notify.publish import Client
+from notify.publish import Client, open_publisher
 from notify.replay import Replayer
 from notify.rows import read_rows
 from notify.sandbox import Answer, Received
@@ -44,12 +43,10 @@ class _Story:
         self.screen = screen
         self.published: dict[str, Notification] = {}
         self._told = 0
-        redis = self.settings.redis
-        self.ledger = Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
+        self.ledger = provision.ledger(self.settings)
         self.store = Store(self.settings.archive.url)
         self.store.create()
-        broker = self.settings.broker
-        self.publisher = Publisher(broker.urls, confirm_timeout=broker.confirm_timeout)
+        self.publisher = open_publisher(self.settings)
 
     def close(self) -> None:
         self.store.close()

@@ -6,6 +6,7 @@ closed set: they are the metric label, the archive's filter and the runbook's he
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Reason(StrEnum):
@@ -18,11 +19,16 @@ class Reason(StrEnum):
     PROVIDER_DENIED = "provider_denied"
     GREYLISTED = "greylisted"
     TLS_FAILED = "tls_failed"
+    TLS_EXPIRED = "tls_expired"
+    TLS_WRONG_HOST = "tls_wrong_host"
+    TLS_UNTRUSTED = "tls_untrusted"
+    RECIPIENT_UNAVAILABLE = "recipient_unavailable"
     # An attempt failed and will not succeed.
     REFUSED = "refused"
     RECIPIENT_REFUSED = "recipient_refused"
     ENDPOINT_GONE = "endpoint_gone"
     REDIRECTED = "redirected"
+    ADDRESS_FORBIDDEN = "address_forbidden"
     # Nobody knows whether it arrived.
     CONNECTION_LOST = "connection_lost"
     DEADLINE_PASSED = "deadline_passed"
@@ -41,6 +47,24 @@ class Reason(StrEnum):
     POISON = "poison"
 
 
+# Another provider may do better, and many of these mean that this one is down. Whatever is not
+# here is about one message or one recipient.
+PROVIDER_FAULTS: Final = frozenset(
+    {
+        Reason.CONNECTION_FAILED,
+        Reason.PROVIDER_BUSY,
+        Reason.PROVIDER_ERROR,
+        Reason.PROVIDER_DENIED,
+        Reason.TLS_FAILED,
+        Reason.TLS_EXPIRED,
+        Reason.TLS_WRONG_HOST,
+        Reason.TLS_UNTRUSTED,
+        Reason.CONNECTION_LOST,
+        Reason.DEADLINE_PASSED,
+    }
+)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt:
     """A provider took responsibility for the message."""
@@ -51,7 +75,11 @@ class Receipt:
 
 
 class DeliveryFailure(Exception):
-    """An attempt failed. ``detail`` must not contain personal data or secrets."""
+    """An attempt failed. ``detail`` must not contain personal data or secrets.
+
+    ``retry_after`` is in seconds; ``slow_down`` says that the provider gets more than it
+    takes; ``answer`` is the start of what it said, for the record of the attempt only.
+    """
 
     kind = "failure"
 
@@ -62,12 +90,21 @@ class DeliveryFailure(Exception):
         *,
         code: str = "",
         retry_after: float | None = None,
+        slow_down: bool = False,
+        answer: str = "",
     ) -> None:
         super().__init__(f"{reason}: {detail}" if detail else str(reason))
         self.reason = reason
         self.detail = detail
         self.code = code
         self.retry_after = retry_after
+        self.slow_down = slow_down
+        self.answer = answer
+
+    @property
+    def at_provider(self) -> bool:
+        """Whether the provider is at fault, not this message or its recipient."""
+        return self.reason in PROVIDER_FAULTS
 
 
 class TemporaryFailure(DeliveryFailure):

@@ -43,6 +43,8 @@ def environment(servers: Servers, sandbox: Sandbox, data: Path, name: str) -> di
         "NOTIFY_ARCHIVE_URL": f"sqlite:///{data.absolute() / 'archive.sqlite3'}",
         "NOTIFY_SANDBOX_HTTP": sandbox.http_url,
         "NOTIFY_SANDBOX_SMTP_PORT": str(sandbox.smtp_port),
+        # The sandbox is on this machine, where webhooks do not go unless they are told to.
+        "NOTIFY_WEBHOOK_ALLOW": "127.0.0.0/8,::1/128",
     }
     return dict(os.environ) | servers.environment() | own
 

@@ -55,6 +55,7 @@ def _how_to_use(environ: Mapping[str, str]) -> str:
         "NOTIFY_REDIS_PREFIX",
         "NOTIFY_ARCHIVE_URL",
         "NOTIFY_SANDBOX_HTTP",
+        "NOTIFY_WEBHOOK_ALLOW",
         "NOTIFY_CONFIG",
     )
     lines = [f"  export {name}={shlex.quote(environ[name])}" for name in names]

@@ -5,7 +5,7 @@ from typing import Protocol
 from notify.channels.mail import SmtpMail
 from notify.channels.sms import HttpSms
 from notify.channels.webhook import Webhook
-from notify.config.models import HttpSmsProvider, SmtpProvider, WebhookProvider
+from notify.config.providers import HttpSmsProvider, SmtpProvider, WebhookProvider
 from notify.notification import Notification
 from notify.outcomes import Receipt
 

@@ -3,28 +3,58 @@
 import errno
 import socket
 import ssl
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final
 
+from notify.channels.addresses import Forbidden, Guard
 from notify.channels.deadlines import Deadline
 
 _STREAM: Final = socket.SOCK_STREAM
 Address = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]
 
 
-def connect(host: str, port: int, deadline: Deadline) -> socket.socket:
-    """A connection guarded by the deadline. Raises ``OSError``.
+class TunnelRefused(OSError):
+    """The proxy did not connect us to where we want to go."""
 
-    Every address of the host is tried; one that does not answer takes only its share of
-    the time that is left.
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the proxy answered {status}")
+        self.denied = status in (403, 407)
+
+
+def connect(host: str, port: int, deadline: Deadline, guard: Guard | None = None) -> socket.socket:
+    """A connection watched by the deadline. Raises ``OSError``.
+
+    The name is looked up once. ``guard`` sees every address, before any of them is tried,
+    and what is tried is what it has seen. Each address gets only its share of the time
+    that is left.
     """
-    failure = OSError("the host has no address")
+    return first_that_opens(
+        [partial(_open, address) for address in look_up(host, port, deadline, guard)], deadline
+    )
+
+
+def look_up(host: str, port: int, deadline: Deadline, guard: Guard | None) -> list[Address]:
+    """The addresses of a host, all of them allowed. Raises ``OSError``, or ``Forbidden``."""
+    if guard is not None:
+        guard.check_host(host)
     addresses = _look_up(host.strip("[]"), port, deadline)
-    for position, address in enumerate(addresses):
+    if guard is not None:
+        guard.check([str(address[4][0]) for address in addresses], port)
+    return addresses
+
+
+def first_that_opens(
+    attempts: Sequence[Callable[[float], socket.socket]], deadline: Deadline
+) -> socket.socket:
+    """What the first attempt returns that does not fail; each is given its share of time."""
+    failure = OSError("the host has no address")
+    for position, attempt in enumerate(attempts):
         try:
-            opened = _open(address, deadline.remaining() / (len(addresses) - position))
+            opened = attempt(deadline.remaining() / (len(attempts) - position))
         except OSError as error:
             failure = error
         else:
@@ -77,6 +107,8 @@ def _ask(host: str, port: int, answers: "SimpleQueue[list[Address] | OSError]") 
 
 def trouble(error: BaseException) -> str:
     """What went wrong, in words that name neither host nor content."""
+    if isinstance(error, Forbidden | TunnelRefused):
+        return str(error)
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"certificate not verified ({error.verify_code})"
     if isinstance(error, ssl.SSLError):

@@ -7,18 +7,25 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPException
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-import certifi
 from requests import PreparedRequest, Request, RequestException, Response
 from requests.structures import CaseInsensitiveDict
 from requests.utils import check_header_validity
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 from urllib3.exceptions import HTTPError
 
+from notify.channels.addresses import Forbidden, Guard
 from notify.channels.deadlines import Deadline
+from notify.channels.excerpts import excerpt, private_to
 from notify.channels.guarded import GuardedAdapter, Line, Stage
 from notify.channels.perthread import PerThread
-from notify.channels.verdicts import verdict
+from notify.channels.tls import trust
+from notify.channels.verdicts import Answer, verdict
+from notify.channels.ways import Proxy, Way, parse_proxy
+from notify.config.providers import HttpProvider
 from notify.errors import ConfigError
+from notify.notification import Notification
 from notify.outcomes import DeliveryFailure, PermanentFailure, Reason, Receipt, TemporaryFailure
 from notify.outcomes import UnknownOutcome as Unknown
 
@@ -34,12 +41,14 @@ _BASE: Final = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What came back. Without a body if that broke off or was too long."""
+class Call:
+    """What to send: a value as JSON, and for whom."""
 
-    status: int
+    notification: Notification
+    method: str = "POST"
+    url: str
+    content: object
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
 
 
 class Exchange:
@@ -49,44 +58,71 @@ class Exchange:
     """
 
     def __init__(
-        self,
-        name: str,
-        headers: Mapping[str, str],
-        token: str | None,
-        tls: ssl.SSLContext | None = None,
+        self, settings: HttpProvider, guard: Guard | None = None, tls: ssl.SSLContext | None = None
     ) -> None:
-        trusted = tls or trust()
-        self._name = name
-        self._headers = _checked(name, headers, token)
-        self._adapters = PerThread(lambda: GuardedAdapter(trusted))
+        trusted = tls or trust(settings.ca_file)
+        way = Way(guard=guard, proxy=parse_proxy(settings.proxy))
+        self._name = settings.name
+        self._rules = settings.answers
+        self._guard = guard or Guard()
+        self._headers = _headers(settings)
+        self._secrets = tuple(_secrets(settings, way.proxy))
+        self._adapters = PerThread(lambda: GuardedAdapter(trusted, way))
 
     def send(
-        self,
-        method: str,
-        url: str,
-        content: object,
-        headers: Mapping[str, str],
-        deadline: float,
-        read_id: Callable[[bytes], str] = lambda body: "",
+        self, call: Call, deadline: float, read_id: Callable[[bytes], str] = lambda body: ""
     ) -> Receipt:
-        """Send a value as JSON. Raises ``DeliveryFailure``."""
-        request = _prepare(method, url, content, _merged(self._headers, headers))
+        """Make the request, once. Raises ``DeliveryFailure``."""
+        request = self._prepare(call)
         adapter = self._adapters.get()
         with Deadline(deadline) as limit:
             adapter.line.begin(limit)
             answer = _ask(adapter, request)
-        failure = _judge(answer)
+        failure = self._judge(answer, call.notification)
         if failure is not None:
             raise failure
-        provider_id = read_id(answer.body) if answer.body else ""
+        provider_id = read_id(answer.body) if answer.whole else ""
         return Receipt(provider=self._name, provider_id=provider_id, code=str(answer.status))
 
+    def _prepare(self, call: Call) -> PreparedRequest:
+        data = json.dumps(call.content, ensure_ascii=False, separators=(",", ":")).encode()
+        headers = _merged(self._headers, call.headers)
+        encoded: Any = {name: value.encode() for name, value in headers.items()}
+        try:
+            request = Request(call.method, call.url, headers=encoded, data=data).prepare()
+            self._guard.check_scheme(urlsplit(str(request.url)).scheme)
+        except Forbidden as error:
+            raise PermanentFailure(Reason.ADDRESS_FORBIDDEN, str(error)) from None
+        except ValueError:
+            raise PermanentFailure(Reason.REFUSED, "the URL cannot be used") from None
+        return request
 
-def trust() -> ssl.SSLContext:
-    """Verifies servers against what this machine trusts and what requests brings."""
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context
+    def _judge(self, answer: Answer, notification: Notification) -> DeliveryFailure | None:
+        failure = verdict(answer, self._rules, datetime.now(UTC))
+        if failure is not None:
+            failure.answer = excerpt(answer.body, private_to(notification, self._secrets))
+        return failure
+
+
+def _headers(settings: HttpProvider) -> Mapping[str, str]:
+    values = _merged(_BASE, settings.headers)
+    if settings.token_file is not None:
+        values["Authorization"] = f"Bearer {settings.token_file.get_secret_value()}"
+    for header, value in values.items():
+        try:
+            check_header_validity((header, value))
+        except ValueError:
+            problem = f"provider {settings.name}: header {header} has a value that cannot be sent"
+            raise ConfigError([problem]) from None
+    return values
+
+
+def _secrets(settings: HttpProvider, proxy: Proxy | None) -> list[str]:
+    token = settings.token_file
+    own = [*settings.headers.values(), *([token.get_secret_value()] if token else [])]
+    if proxy is None or proxy.credentials is None:
+        return own
+    return [*own, *proxy.credentials, ":".join(proxy.credentials)]
 
 
 def _merged(*parts: Mapping[str, str]) -> CaseInsensitiveDict[str]:
@@ -96,29 +132,18 @@ def _merged(*parts: Mapping[str, str]) -> CaseInsensitiveDict[str]:
     return merged
 
 
-def _checked(name: str, headers: Mapping[str, str], token: str | None) -> Mapping[str, str]:
-    values = _merged(_BASE, headers)
-    if token is not None:
-        values["Authorization"] = f"Bearer {token}"
-    for header, value in values.items():
-        try:
-            check_header_validity((header, value))
-        except ValueError:
-            problem = f"provider {name}: header {header} has a value that cannot be sent"
-            raise ConfigError([problem]) from None
-    return values
-
-
-def _prepare(method: str, url: str, content: object, headers: Mapping[str, str]) -> PreparedRequest:
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-    encoded: Any = {name: value.encode() for name, value in headers.items()}
-    try:
-        return Request(method, url, headers=encoded, data=data).prepare()
-    except ValueError:
-        raise PermanentFailure(Reason.REFUSED, "the URL cannot be used") from None
-
-
 def _ask(adapter: GuardedAdapter, request: PreparedRequest) -> Answer:
+    """Ask once, and once more on a fresh connection if the kept one took nothing."""
+    again = Retrying(
+        retry=retry_if_exception(lambda _: adapter.line.stale),
+        stop=stop_after_attempt(2),
+        reraise=True,
+    )
+    return again(_ask_once, adapter, request)
+
+
+def _ask_once(adapter: GuardedAdapter, request: PreparedRequest) -> Answer:
+    adapter.line.again()
     timeout = adapter.line.deadline.remaining()
     # Third-party errors quote the URL, which can be a secret: none of them is chained.
     try:
@@ -126,7 +151,9 @@ def _ask(adapter: GuardedAdapter, request: PreparedRequest) -> Answer:
     except _FORESEEN:
         return _answer_without_head(adapter.line)
     with response:
-        return Answer(status=response.status_code, headers=response.headers, body=_read(response))
+        body, whole = _read(response)
+        status, headers = response.status_code, response.headers
+        return Answer(status=status, headers=headers, body=body, whole=whole)
 
 
 def _answer_without_head(line: Line) -> Answer:
@@ -141,25 +168,21 @@ def _failure(line: Line) -> DeliveryFailure:
     if line.stage is Stage.SENDING:
         reason = Reason.DEADLINE_PASSED if passed else Reason.CONNECTION_LOST
         return Unknown(reason, "no answer to the request")
+    if line.failure is not None:
+        return line.failure
     if line.stage is Stage.CONNECTED and not passed:
-        return TemporaryFailure(Reason.TLS_FAILED, line.trouble or "TLS handshake failed")
-    return TemporaryFailure(Reason.CONNECTION_FAILED, line.trouble or "no connection")
+        return TemporaryFailure(Reason.TLS_FAILED, "TLS handshake failed")
+    return TemporaryFailure(Reason.CONNECTION_FAILED, "no connection")
 
 
-def _read(response: Response) -> bytes:
-    """The decoded body; nothing if it broke off or is longer than ``MAX_BODY``."""
+def _read(response: Response) -> tuple[bytes, bool]:
+    """The decoded body, and whether it is all of it: not if it broke off, or is too long."""
     body = bytearray()
     try:
         while chunk := response.raw.read(_CHUNK, decode_content=True):
             body += chunk
             if len(body) > MAX_BODY:
-                return b""
+                return bytes(body[:MAX_BODY]), False
     except _FORESEEN:
-        return b""
-    return bytes(body)
-
-
-def _judge(answer: Answer) -> DeliveryFailure | None:
-    headers = answer.headers
-    now = datetime.now(UTC)
-    return verdict(answer.status, headers.get("Retry-After"), headers.get("Date"), now)
+        return bytes(body), False
+    return bytes(body), True

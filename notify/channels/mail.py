@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 
 from notify.channels.connecting import trouble
 from notify.channels.deadlines import Deadline
+from notify.channels.excerpts import Private, private_to
 from notify.channels.letters import Letter, Sender, encode_address, write_letter
 from notify.channels.mailline import MailLine
 from notify.channels.perthread import PerThread
 from notify.channels.replies import lost, queue_id
-from notify.config.models import SmtpProvider
+from notify.channels.tls import tls_reason, trust
+from notify.config.providers import SmtpProvider
 from notify.errors import ConfigError
 from notify.notification import Notification
 from notify.outcomes import PermanentFailure, Reason, Receipt
@@ -21,7 +23,9 @@ class SmtpMail:
     """Hands mails to one server."""
 
     def __init__(self, settings: SmtpProvider, tls: ssl.SSLContext | None = None) -> None:
-        trusted = tls or ssl.create_default_context()
+        trusted = tls or trust(settings.ca_file)
+        secret = settings.password_file
+        self._secrets = (secret.get_secret_value(),) if secret else ()
         self._settings = settings
         self._sender = _sender(settings)
         hello = _own_name(self._sender.domain)
@@ -35,7 +39,8 @@ class SmtpMail:
         """Hand one mail over. Raises ``DeliveryFailure``."""
         with Deadline(deadline) as limit:
             letter = write_letter(notification, self._sender, datetime.now(UTC))
-            code, text = self._holders.get().deliver(letter, limit)
+            private = private_to(notification, self._secrets)
+            code, text = self._holders.get().deliver(letter, private, limit)
         return Receipt(provider=self.name, provider_id=queue_id(text), code=str(code))
 
 
@@ -48,23 +53,25 @@ class _Holder:
         self._hello = hello
         self._line = self._fresh()
 
-    def deliver(self, letter: Letter, deadline: Deadline) -> tuple[int, str]:
+    def deliver(self, letter: Letter, private: Private, deadline: Deadline) -> tuple[int, str]:
         try:
-            self._connect(deadline)
+            self._connect(private, deadline)
             _check_utf8(self._line, letter)
             return self._line.deliver(letter)
         except OSError as error:
             # The library's errors quote what the server said: none of them is chained.
-            stage, passed = self._line.stage, deadline.passed
-            raise lost(stage, passed=passed, trouble=trouble(error)) from None
+            stage, why = self._line.stage, trouble(error)
+            raise lost(stage, passed=deadline.passed, trouble=why, tls=tls_reason(error)) from None
         finally:
             if not self._line.clean:
                 self._line.close()
 
-    def _connect(self, deadline: Deadline) -> None:
+    def _connect(self, private: Private, deadline: Deadline) -> None:
+        self._line.private = private
         if not self._line.resume(deadline):
             self._line.close()
             self._line = self._fresh()
+            self._line.private = private
             self._line.open(deadline)
 
     def _fresh(self) -> MailLine:

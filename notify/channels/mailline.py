@@ -12,10 +12,11 @@ from typing import Final
 
 from notify.channels.connecting import connect
 from notify.channels.deadlines import Deadline
+from notify.channels.excerpts import Private, excerpt
 from notify.channels.letters import Letter
 from notify.channels.replies import Stage, refusal, still_in_step
-from notify.config.models import SmtpProvider
-from notify.outcomes import Reason, TemporaryFailure
+from notify.config.providers import SmtpProvider
+from notify.outcomes import DeliveryFailure, Reason, TemporaryFailure
 
 MAX_IDLE: Final = 60.0
 _MAX_LINE: Final = 8192
@@ -25,12 +26,16 @@ Reply = tuple[int, str]
 
 
 class MailLine(smtplib.SMTP):
-    """One connection. ``stage`` says what was being done when something is raised."""
+    """One connection. ``stage`` says what was being done when something is raised.
+
+    ``private`` is what replies must not be quoted with.
+    """
 
     def __init__(self, settings: SmtpProvider, tls: ssl.SSLContext, hello: str) -> None:
         super().__init__(local_hostname=hello)
         self.stage = Stage.CONNECT
         self.clean = False
+        self.private = Private()
         self._host = settings.host
         self._settings = settings
         self._tls = tls
@@ -90,17 +95,22 @@ class MailLine(smtplib.SMTP):
         self._expect(self.docmd(command), expected)
 
     def _expect(self, reply: tuple[int, bytes], expected: int) -> Reply:
-        code, text = reply[0], reply[1].decode("latin-1")
+        code = reply[0]
         self._used = monotonic()
         if code // 100 == expected:
-            return code, text
+            return code, reply[1].decode("latin-1")
         self.clean = still_in_step(self.stage, code)
-        raise refusal(self.stage, code, text)
+        raise self._refusal(reply)
 
     def _require(self, reply: tuple[int, bytes], code: int) -> None:
         """Only this code will do: with any other the connection is still in the clear."""
         if reply[0] != code:
-            raise refusal(self.stage, reply[0], reply[1].decode("latin-1"))
+            raise self._refusal(reply)
+
+    def _refusal(self, reply: tuple[int, bytes]) -> DeliveryFailure:
+        failure = refusal(self.stage, reply[0], reply[1].decode("latin-1"))
+        failure.answer = excerpt(reply[1], self.private)
+        return failure
 
     def _greet(self) -> None:
         self.stage = Stage.HELLO

@@ -14,6 +14,19 @@ from notify.outcomes import (
 
 _ENHANCED: Final = re.compile(r"([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:\s|$)")
 _GREYLISTED: Final = re.compile(r"gr[ae]y-?\s?list", re.IGNORECASE)
+# More than the server takes in a time. Not "too many recipients", which is about one mail.
+_RATE: Final = re.compile(
+    r"\brate[ -]?(?:limit|exceed)"
+    r"|\b(?:sending|submission|message|connection|unusual|maximum|high) rate\b"
+    r"|throttl|\btoo (?:fast|frequent)|\bunexpected volume\b"
+    r"|\btoo many (?:(?:concurrent|simultaneous|recent|open|smtp) ){0,2}"
+    r"(?:connection|session|message|mail|e-mail|request|login)"
+    r"|\bper (?:second|minute|hour|day)\b|\b(?:hourly|daily) (?:limit|quota|sending)",
+    re.IGNORECASE,
+)
+_CONGESTED: Final = "4.4.5"
+# RFC 3463: the mailbox (X.2.X), and the X.1.X about the recipient; X.1.7 and X.1.8 are about us.
+_MAILBOX: Final = re.compile(r"4\.(?:2\.[0-9]+|1\.[12346])")
 _LOGIN_WANTED: Final = frozenset({530, 534, 535, 538})
 _QUEUE_IDS: Final = (
     re.compile(r"\bqueued as ([A-Za-z0-9._-]{1,64})", re.IGNORECASE),
@@ -54,7 +67,7 @@ def refusal(stage: Stage, code: int, text: str) -> DeliveryFailure:
     if stage is Stage.TLS and code != 421:
         return TemporaryFailure(Reason.TLS_FAILED, detail, code=str(code))
     if 400 <= code <= 499:
-        return TemporaryFailure(_temporary(code, text), detail, code=str(code))
+        return _deferred(stage, code, text, detail)
     if 500 <= code <= 599:
         return _refused(stage, code, detail)
     if stage is Stage.DOT:
@@ -72,11 +85,27 @@ def _refused(stage: Stage, code: int, detail: str) -> DeliveryFailure:
     return PermanentFailure(reason, detail, code=str(code))
 
 
-def _temporary(code: int, text: str) -> Reason:
-    if code == 421:
-        return Reason.PROVIDER_BUSY
-    policy = code in (450, 451) and enhanced_code(text) == "4.7.1"
-    return Reason.GREYLISTED if policy or _GREYLISTED.search(text) else Reason.PROVIDER_ERROR
+def _deferred(stage: Stage, code: int, text: str, detail: str) -> TemporaryFailure:
+    greylisted = bool(_GREYLISTED.search(text))
+    slow_down = not greylisted and _too_much(text)
+    reason = Reason.PROVIDER_ERROR
+    if code == 421 or slow_down:
+        reason = Reason.PROVIDER_BUSY
+    elif greylisted or (code in (450, 451) and enhanced_code(text) == "4.7.1"):
+        reason = Reason.GREYLISTED
+    elif stage is Stage.RCPT and _about_mailbox(code, text):
+        reason = Reason.RECIPIENT_UNAVAILABLE
+    return TemporaryFailure(reason, detail, code=str(code), slow_down=slow_down)
+
+
+def _too_much(text: str) -> bool:
+    return enhanced_code(text) == _CONGESTED or bool(_RATE.search(text))
+
+
+def _about_mailbox(code: int, text: str) -> bool:
+    """Whether a refusal of a recipient is about that recipient and no other."""
+    enhanced = enhanced_code(text)
+    return bool(_MAILBOX.fullmatch(enhanced)) if enhanced else code in (450, 452)
 
 
 def _detail(stage: Stage, code: int, text: str) -> str:
@@ -90,14 +119,19 @@ def enhanced_code(text: str) -> str:
     return found[1] if found else ""
 
 
-def lost(stage: Stage, *, passed: bool, trouble: str) -> DeliveryFailure:
-    """The failure that a broken connection means; ``passed`` if we broke it ourselves."""
+def lost(
+    stage: Stage, *, passed: bool, trouble: str, tls: Reason = Reason.TLS_FAILED
+) -> DeliveryFailure:
+    """The failure that a broken connection means; ``passed`` if we broke it ourselves.
+
+    ``tls`` is the reason if it broke in the handshake.
+    """
     if stage is Stage.DOT:
         reason = Reason.DEADLINE_PASSED if passed else Reason.CONNECTION_LOST
         return UnknownOutcome(reason, "no reply to the final dot")
     detail = f"{'deadline passed' if passed else trouble} at {stage}"
-    tls = stage is Stage.TLS and not passed
-    return TemporaryFailure(Reason.TLS_FAILED if tls else Reason.CONNECTION_FAILED, detail)
+    handshake = stage is Stage.TLS and not passed
+    return TemporaryFailure(tls if handshake else Reason.CONNECTION_FAILED, detail)
 
 
 def queue_id(text: str) -> str:

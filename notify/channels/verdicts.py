@@ -1,34 +1,99 @@
-"""What an HTTP answer says about a delivery. Pure."""
+"""What an HTTP answer says about a delivery. Pure.
 
-import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+The status decides, unless a rule of the provider does. Any 2xx is a success: 202, 204 and 207
+too, because what else they may mean differs between gateways, and is what rules are for. A
+server that answers 5xx is taken at its word that it failed, a 504 included; where a gateway's
+504 means "perhaps", a rule can say ``outcome = "unknown"``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
-from notify.outcomes import DeliveryFailure, PermanentFailure, Reason, TemporaryFailure
+from notify.channels.bodies import Unreadable, first_match
+from notify.channels.waits import reset_asked, wait_asked
+from notify.config.answers import AnswerRule
+from notify.outcomes import (
+    DeliveryFailure,
+    PermanentFailure,
+    Reason,
+    TemporaryFailure,
+    UnknownOutcome,
+)
 
-LONGEST_RETRY_AFTER: Final = 86400.0
-
-_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _BUSY: Final = frozenset({429, 503})
 _TEMPORARY: Final = frozenset({408, 425})
 _DENIED: Final = frozenset({401, 403, 407})
 
 
-def verdict(
-    status: int, retry_after: str | None, date: str | None, now: datetime
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What came back; ``whole`` unless it broke off or was too long."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    whole: bool = False
+
+
+def verdict(answer: Answer, rules: Sequence[AnswerRule], now: datetime) -> DeliveryFailure | None:
+    """The failure that an answer means, or None if the message was accepted.
+
+    Where only the body of a success says whether it is one, and that body cannot be read,
+    the outcome is unknown: the gateway has the message, and neither "sent" nor "not taken"
+    was said. Where the status says failure already, it stands.
+    """
+    try:
+        match = first_match(rules, answer.status, answer.body if answer.whole else None)
+    except Unreadable:
+        if 200 <= answer.status <= 299:
+            detail = f"HTTP {answer.status} with an answer that cannot be read"
+            code = str(answer.status)
+            return UnknownOutcome(Reason.CONNECTION_LOST, detail, code=code)
+        match = None
+    if match is not None:
+        return _by_rule(answer, *match, now)
+    return _by_status(answer, now)
+
+
+def _by_rule(
+    answer: Answer, number: int, rule: AnswerRule, now: datetime
 ) -> DeliveryFailure | None:
-    """The failure a status means, or None if the message was accepted."""
+    detail, code = f"HTTP {answer.status}, rule {number}", str(answer.status)
+    if rule.outcome == "sent":
+        return None
+    if rule.outcome == "permanent":
+        return PermanentFailure(rule.means, detail, code=code)
+    if rule.outcome == "unknown":
+        return UnknownOutcome(rule.means, detail, code=code)
+    return TemporaryFailure(
+        rule.means,
+        detail,
+        code=code,
+        retry_after=wait_asked(answer.headers, now),
+        slow_down=rule.slow_down,
+    )
+
+
+def _by_status(answer: Answer, now: datetime) -> DeliveryFailure | None:
+    status = answer.status
     if 200 <= status <= 299:
         return None
+    detail, code = f"HTTP {status}", str(status)
     reason = _permanent(status)
     if reason is not None:
-        return PermanentFailure(reason, f"HTTP {status}", code=str(status))
+        return PermanentFailure(reason, detail, code=code)
+    wait = wait_asked(answer.headers, now)
+    if wait is None and status in _BUSY:
+        wait = reset_asked(answer.headers, now)
     return TemporaryFailure(
         _temporary(status),
-        f"HTTP {status}",
-        code=str(status),
-        retry_after=parse_retry_after(retry_after, date, now),
+        detail,
+        code=code,
+        retry_after=wait,
+        # A server that is down for a while says 503, too: with a time it asks for patience.
+        slow_down=status == 429 or (status == 503 and wait is not None),
     )
 
 
@@ -47,26 +112,3 @@ def _temporary(status: int) -> Reason:
         return Reason.PROVIDER_BUSY
     # Wrong credentials are ours to mend, and no reason to archive everything meanwhile.
     return Reason.PROVIDER_DENIED if status in _DENIED else Reason.PROVIDER_ERROR
-
-
-def parse_retry_after(value: str | None, date: str | None, now: datetime) -> float | None:
-    """Seconds to wait, at most a day; None if the header says nothing of use.
-
-    A date counts from the answer's own ``Date``, so that a wrong clock does not matter.
-    """
-    text = (value or "").strip()
-    if _SECONDS.fullmatch(text):
-        return min(float(text), LONGEST_RETRY_AFTER)
-    until = _parse_date(text)
-    if until is None:
-        return None
-    seconds = (until - (_parse_date(date) or now)).total_seconds()
-    return min(seconds, LONGEST_RETRY_AFTER) if seconds > 0 else None
-
-
-def _parse_date(text: str | None) -> datetime | None:
-    try:
-        parsed = parsedate_to_datetime(text or "")
-        return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from notify.channels.exchange import Exchange
-from notify.config.models import WebhookProvider
+from notify.channels.addresses import Guard
+from notify.channels.exchange import Call, Exchange
+from notify.config.providers import WebhookProvider
 from notify.notification import Notification
 from notify.outcomes import Receipt
 
@@ -20,9 +21,9 @@ class Webhook:
         tls: ssl.SSLContext | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        token = settings.token_file.get_secret_value() if settings.token_file else None
+        guard = Guard(allow=settings.allow, ports=settings.ports, schemes=settings.schemes)
         self._settings = settings
-        self._exchange = Exchange(settings.name, settings.headers, token, tls)
+        self._exchange = Exchange(settings, guard, tls)
         self._clock = clock
 
     @property
@@ -36,8 +37,13 @@ class Webhook:
             "webhook-timestamp": str(int(self._clock())),
             "Idempotency-Key": notification.id,
         }
-        content = _content(notification)
-        return self._exchange.send("POST", notification.recipient, content, headers, deadline)
+        call = Call(
+            notification=notification,
+            url=notification.recipient,
+            content=_content(notification),
+            headers=headers,
+        )
+        return self._exchange.send(call, deadline)
 
 
 def _content(notification: Notification) -> Any:

@@ -11,7 +11,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
-from notify.config.models import PROVIDER_TYPES, ChannelSettings, Settings
+from notify.config.models import ChannelSettings, Settings
+from notify.config.providers import PROVIDER_TYPES
 from notify.config.types import Strict
 from notify.errors import ConfigError
 from notify.notification import CHANNELS
@@ -25,6 +26,7 @@ _TWINS = {
     "NOTIFY_ARCHIVE_URL": ("archive", "url"),
     "NOTIFY_LOG_FORMAT": ("log", "format"),
     "NOTIFY_LOG_LEVEL": ("log", "level"),
+    "NOTIFY_METRICS_FIRST_PORT": ("metrics", "first_port"),
 }
 _Model = TypeVar("_Model", bound=Strict)
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::-([^}]*))?\}")

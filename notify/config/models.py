@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from notify.config.limits import LONGEST_TURN, ThrottleSettings
+from notify.config.providers import AnyProvider, Provider
 from notify.config.types import (
     AmqpUrl,
     Duration,
@@ -57,6 +59,7 @@ class RedisSettings(Strict):
     password_file: SecretFile | None = None
     prefix: str = Field(default="notify", pattern=r"^[a-z0-9_-]{1,32}$")
     timeout: Duration = 2.0
+    replicas: Whole | None = Field(default=None, ge=0, le=5)
 
 
 class ArchiveSettings(Strict):
@@ -72,6 +75,13 @@ class LogSettings(Strict):
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     format: Literal["auto", "json", "text"] = "auto"
+
+
+class MetricsSettings(Strict):
+    """Prometheus metrics: each process on a port of its own, from the first one on."""
+
+    address: str = "127.0.0.1"
+    first_port: Whole = Field(default=9464, ge=0, le=65000)
 
 
 class QueueSettings(Strict):
@@ -137,65 +147,13 @@ class SendSettings(Strict):
         return self
 
 
-ProviderName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
-Headers = dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")], str]
-
-
-class HttpSmsProvider(Strict):
-    """An SMS gateway with an HTTP interface, described by data."""
-
-    type: Literal["http-sms"]
-    name: ProviderName
-    url: HttpUrl
-    method: Literal["POST", "PUT"] = "POST"
-    headers: Headers = Field(default_factory=dict)
-    token_file: SecretFile | None = None
-    body: dict[str, Any] = Field(
-        default_factory=lambda: {"to": "{recipient}", "text": "{body}", "id": "{id}"}
-    )
-    id_field: str = "id"
-    takes_idempotency_key: bool = False
-
-
-class SmtpProvider(Strict):
-    """A mail server that takes our messages."""
-
-    type: Literal["smtp"]
-    name: ProviderName
-    host: str = Field(min_length=1)
-    port: Annotated[Whole, Field(ge=1, le=65535)] = 25
-    security: Literal["none", "starttls", "tls"] = "starttls"
-    username: str | None = None
-    password_file: SecretFile | None = None
-    sender: str = Field(pattern=r"^[^@\s]+@[^@\s]+$")
-    sender_name: str | None = None
-
-    @model_validator(mode="after")
-    def _check_login(self) -> Self:
-        if (self.username is None) != (self.password_file is None):
-            raise ValueError("username and password_file go together")
-        return self
-
-
-class WebhookProvider(Strict):
-    """Posts JSON to the URL that is the recipient."""
-
-    type: Literal["webhook"]
-    name: ProviderName
-    headers: Headers = Field(default_factory=dict)
-    token_file: SecretFile | None = None
-
-
-Provider = Annotated[HttpSmsProvider | SmtpProvider | WebhookProvider, Field(discriminator="type")]
-PROVIDER_TYPES = {"sms": "http-sms", "email": "smtp", "webhook": "webhook"}
-
-
 class ChannelSettings(Strict):
     """One channel: its queues, retries, limits and providers in order of preference."""
 
     queues: Queues = Queues()
     retry: RetrySettings = RetrySettings()
     send: SendSettings = SendSettings()
+    throttle: ThrottleSettings = ThrottleSettings()
     providers: tuple[Provider, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -204,6 +162,30 @@ class ChannelSettings(Strict):
         if len(set(names)) < len(names):
             raise ValueError("two providers have the same name")
         return self
+
+    @model_validator(mode="after")
+    def _check_weights(self) -> Self:
+        weights = [provider.weight for provider in self.providers if provider.weight is not None]
+        if weights and not any(weights):
+            raise ValueError("providers: every weight is zero, so that none would be used")
+        return self
+
+    @model_validator(mode="after")
+    def _check_turns(self) -> Self:
+        for provider in self.providers:
+            self._check_turn(provider)
+        return self
+
+    def _check_turn(self, provider: AnyProvider) -> None:
+        """A message is held while it waits for its turn, and RabbitMQ sets that a limit."""
+        rate = provider.limits.rate
+        for priority in PRIORITIES:
+            concurrency = getattr(self.queues, priority).concurrency
+            if rate is not None and concurrency / rate > LONGEST_TURN:
+                raise ValueError(
+                    f"queues.{priority}.concurrency: {concurrency} messages at the rate of"
+                    f" {provider.name} wait longer than ten minutes for their turn"
+                )
 
     @model_validator(mode="after")
     def _check_resend(self) -> Self:
@@ -243,6 +225,7 @@ class Settings(Strict):
     redis: RedisSettings = RedisSettings()
     archive: ArchiveSettings = ArchiveSettings()
     log: LogSettings = LogSettings()
+    metrics: MetricsSettings = MetricsSettings()
     channels: dict[ChannelName, ChannelSettings] = Field(default_factory=dict)
 
     def channel(self, name: str) -> ChannelSettings:
@@ -251,3 +234,9 @@ class Settings(Strict):
     def queues(self) -> list[tuple[str, str]]:
         """Every (channel, priority) in a fixed order."""
         return [(name, p) for name in CHANNELS if name in self.channels for p in PRIORITIES]
+
+    def metrics_port(self, channel: str, priority: str) -> int:
+        """Where the worker of this queue shows its metrics; 0 for nowhere."""
+        first = self.metrics.first_port
+        every = [(name, p) for name in CHANNELS for p in PRIORITIES]
+        return first + every.index((channel, priority)) if first else 0

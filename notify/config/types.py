@@ -1,7 +1,9 @@
-"""Field types of the configuration: durations, secrets in files, URLs."""
+"""Field types of the configuration: durations, files with secrets, URLs, networks."""
 
 import re
+import ssl
 from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -10,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Sec
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd])")
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.S)
 
 
 class Strict(BaseModel):
@@ -53,6 +56,45 @@ def _secret(value: Any) -> SecretStr:
     return SecretStr(text.removesuffix("\n").removesuffix("\r"))
 
 
+def _certificates(value: Any) -> str:
+    """Reads the certificates of a PEM file, without the comments that surround them."""
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be the path of a file")
+    try:
+        text = Path(value).read_text(encoding="ascii", errors="replace")
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    found = "\n".join(_CERTIFICATE.findall(text))
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=found)
+    except (ssl.SSLError, ValueError):
+        raise ValueError("is not a certificate file") from None
+    return found
+
+
+def _listed(value: Any) -> Any:
+    """A list may come as one text with commas, for it to fit into an environment variable."""
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    return value
+
+
+def _network(value: Any) -> IPv4Network | IPv6Network:
+    if isinstance(value, IPv4Network | IPv6Network):
+        return value
+    try:
+        network = ip_network(value if isinstance(value, str) else "")
+    except ValueError:
+        raise ValueError('must be a network such as "10.20.0.0/16" or "fd12:3456::/32"') from None
+    if network.prefixlen == 0:
+        raise ValueError("must not be every address there is")
+    return network
+
+
+def _no_empty(value: Any) -> Any:
+    return None if value == "" else value
+
+
 def _url_of(*schemes: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         try:
@@ -76,7 +118,13 @@ def _no_boolean(value: Any) -> Any:
 Whole = Annotated[int, BeforeValidator(_no_boolean)]
 Number = Annotated[float, BeforeValidator(_no_boolean)]
 Duration = Annotated[float, BeforeValidator(parse_duration), AfterValidator(_positive)]
+CertificateFile = Annotated[str, BeforeValidator(_certificates)]
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_listed)]
 SecretFile = Annotated[SecretStr, BeforeValidator(_secret)]
 AmqpUrl = Annotated[str, AfterValidator(_url_of("amqp", "amqps"))]
 HttpUrl = Annotated[str, AfterValidator(_url_of("http", "https"))]
 RedisUrl = Annotated[str, AfterValidator(_url_of("redis", "rediss"))]
+ProxyUrl = Annotated[
+    Annotated[str, AfterValidator(_url_of("http"))] | None, BeforeValidator(_no_empty)
+]

@@ -8,7 +8,7 @@ import pytest
 from notify.channels import Provider, build_provider
 from notify.sandbox import Sandbox
 
-from .peers import make_certificate
+from .peers import make_certificate, server_side
 from .values import hook_settings, mail_settings
 
 
@@ -25,9 +25,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def server_tls(certificate: tuple[Path, Path]) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*certificate)
-    return context
+    return server_side(*certificate)
 
 
 @pytest.fixture

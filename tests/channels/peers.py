@@ -57,6 +57,8 @@ class Peer:
         with suppress(OSError):
             while not self.closing.is_set():
                 connection, _ = self._listener.accept()
+                # What is sent right before a reset must not wait for an acknowledgement.
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.connections += 1
                 self._start(lambda connection=connection: self._run(connection))  # type: ignore[misc]
 
@@ -114,14 +116,28 @@ def reading(connection: socket.socket) -> None:
         pass
 
 
-def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """A self-signed certificate for 127.0.0.1, and its key."""
+def make_certificate(
+    folder: Path, names: str = "IP:127.0.0.1,DNS:hooks.test", days: int = 2
+) -> tuple[Path, Path]:
+    """A self-signed certificate and its key; one of -1 days has expired."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    names = "-subj /CN=peer -addext subjectAltName=IP:127.0.0.1"
-    files = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*command.split(), *names.split(), *files], check=True, capture_output=True)
+    request, extra = folder / "request.pem", folder / "extra"
+    extra.write_text(f"subjectAltName={names}\n")
+    new = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=peer"
+    _run(new, "-keyout", key, "-out", request)
+    sign = f"openssl x509 -req -days {days}"
+    _run(sign, "-in", request, "-signkey", key, "-extfile", extra, "-out", certificate)
     return certificate, key
+
+
+def _run(command: str, *files: str | Path) -> None:
+    subprocess.run([*command.split(), *map(str, files)], check=True, capture_output=True)
+
+
+def server_side(certificate: Path, key: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
 
 
 @contextmanager
@@ -158,6 +174,10 @@ def drip(data: bytes, after: bytes = b"") -> Callable[[socket.socket], None]:
     return serve
 
 
+def reset_on_close(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+
+
 def reset_after_reading(connection: socket.socket) -> None:
     read_request(connection)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+    reset_on_close(connection)

@@ -51,7 +51,7 @@ def test_keeps_no_descriptor(open_files: Callable[[], int]) -> None:
         for _ in range(200):
             with Deadline(5) as deadline:
                 deadline.guard(ours)
-        assert open_files() == before
+        assert open_files() <= before
 
 
 def test_connecting_to_nobody() -> None:

@@ -128,7 +128,7 @@ def test_a_forked_process_makes_its_own_connection(
 def test_a_certificate_that_is_not_trusted(hooks: Provider, server_tls: ssl.SSLContext) -> None:
     with Peer(answering(OK), server_tls) as peer:
         error = failure(hooks, hook(peer.url.replace("http", "https")))
-    assert kind(error) == (TemporaryFailure, Reason.TLS_FAILED)
+    assert kind(error) == (TemporaryFailure, Reason.TLS_UNTRUSTED)
     assert error.detail == "certificate not verified (18)"
 
 

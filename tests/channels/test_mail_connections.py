@@ -105,7 +105,7 @@ def test_tls(
         for _ in range(2):
             assert trusting.send(mail(), deadline=2).provider_id == "4ABC12"
         assert peer.connections == 1
-        assert kind(failure(wary, mail())) == (TemporaryFailure, Reason.TLS_FAILED)
+        assert kind(failure(wary, mail())) == (TemporaryFailure, Reason.TLS_UNTRUSTED)
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])

@@ -20,7 +20,7 @@ BEFORE_CONTENT = [Stage.MAIL, Stage.RCPT, Stage.DATA]
         (450, "4.2.0 <a@b.c>: Greylisted", Reason.GREYLISTED),
         (451, "4.7.1 Try again later", Reason.GREYLISTED),
         (422, "4.2.2 gray-listed", Reason.GREYLISTED),
-        (450, "unknown recipient", Reason.PROVIDER_ERROR),
+        (451, "4.3.0 local error", Reason.PROVIDER_ERROR),
         (452, "4.7.1 too many", Reason.PROVIDER_ERROR),
     ],
 )
@@ -31,6 +31,83 @@ def test_4xx_is_temporary_at_every_stage(
     assert type(failure) is TemporaryFailure
     expected = Reason.TLS_FAILED if stage is Stage.TLS and code != 421 else reason
     assert (failure.reason, failure.code) == (expected, str(code))
+
+
+UNAVAILABLE = [
+    (450, "4.2.0 mailbox locked"),
+    (450, "4.2.1 The user you are trying to contact is receiving mail at a rate that prevents"),
+    (452, "4.2.2 The recipient's inbox is out of storage"),
+    (422, "4.2.2 over quota"),
+    (450, "4.1.1 unverified address"),
+    (450, "4.1.2 domain not found"),
+    (450, "unknown recipient"),
+    (452, "insufficient system storage"),
+]
+
+
+@pytest.mark.parametrize("stage", [*Stage])
+@pytest.mark.parametrize(("code", "text"), UNAVAILABLE)
+def test_a_recipient_can_be_unavailable_for_a_while(stage: Stage, code: int, text: str) -> None:
+    failure = refusal(stage, code, text)
+    wanted = {
+        Stage.RCPT: Reason.RECIPIENT_UNAVAILABLE,
+        Stage.TLS: Reason.TLS_FAILED,
+    }.get(stage, Reason.PROVIDER_ERROR)
+    assert (type(failure), failure.reason) == (TemporaryFailure, wanted)
+    assert not failure.slow_down
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (450, "4.1.8 sender domain not found"),
+        (450, "4.7.0 policy"),
+        (451, "try later"),
+        (452, "4.3.1 insufficient system storage"),
+        (452, "4.5.3 too many recipients"),
+        (454, "temporary authentication failure"),
+    ],
+)
+def test_what_is_not_about_the_recipient(code: int, text: str) -> None:
+    failure = refusal(Stage.RCPT, code, text)
+    assert (failure.reason, failure.slow_down) == (Reason.PROVIDER_ERROR, False)
+
+
+@pytest.mark.parametrize("stage", [s for s in Stage if s is not Stage.TLS])
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (421, "4.4.2 submission rate exceeded"),
+        (421, "4.7.0 [TSS04] Messages from 192.0.2.1 deferred due to unexpected volume"),
+        (421, "4.7.28 Gmail has detected an unusual rate of unsolicited mail"),
+        (421, "too many concurrent SMTP connections"),
+        (450, "4.7.1 Error: too much mail: rate limit exceeded"),
+        (451, "4.7.1 Throttled, try again later"),
+        (451, "4.4.5 congestion"),
+        (452, "4.3.1 hourly quota reached"),
+        (452, "too many messages from you"),
+        (454, "Throttling failure: Maximum sending rate exceeded."),
+        (450, "you may send 100 messages per hour"),
+    ],
+)
+def test_a_server_that_gets_too_much(stage: Stage, code: int, text: str) -> None:
+    failure = refusal(stage, code, text)
+    assert (failure.reason, failure.slow_down) == (Reason.PROVIDER_BUSY, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        (421, "4.3.2 service shutting down", Reason.PROVIDER_BUSY),
+        (450, "4.2.0 Greylisted, try again in 300 seconds", Reason.GREYLISTED),
+        (451, "4.7.1 Greylisting in action: rate limit of unknown senders", Reason.GREYLISTED),
+        (451, "4.7.1 Try again later", Reason.GREYLISTED),
+        (450, "accelerated too", Reason.RECIPIENT_UNAVAILABLE),
+    ],
+)
+def test_a_server_that_wants_patience_only(code: int, text: str, reason: Reason) -> None:
+    failure = refusal(Stage.RCPT, code, text)
+    assert (failure.reason, failure.slow_down) == (reason, False)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notify.channels import build_provider
-from notify.channels.sms import fill_in, find_id
+from notify.channels.bodies import find_id
+from notify.channels.sms import fill_in
 from notify.errors import ConfigError
 from notify.outcomes import Receipt
 from notify.sandbox import Answer, Sandbox

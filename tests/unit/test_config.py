@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from pydantic import BaseModel
 
 from notify.config import (
+    AnswerRule,
     ChannelSettings,
     HttpSmsProvider,
     Settings,
@@ -19,7 +21,7 @@ from notify.config import (
 )
 from notify.config.models import Queues, RetrySettings
 from notify.config.types import parse_duration
-from tests.unit.configs import EMAIL, SMS, load
+from tests.unit.configs import EMAIL, SMS, WEBHOOK, load, problems
 
 SHIPPED = Path(__file__).parents[2] / "config"
 
@@ -66,7 +68,7 @@ def keys(model: type[BaseModel]) -> Iterator[str]:
 
 def shown(text: str) -> set[str]:
     """Keys and sections that stand in a file, commented out or not."""
-    tables = re.findall(r"^\[+([a-z_.]+)\]+$", text, flags=re.M)
+    tables = re.findall(r"^(?:# )?\[+([a-z_.]+)\]+$", text, flags=re.M)
     names = re.findall(r"^(?:# )?([a-z_]+) = ", text, flags=re.M)
     return {*names, *(part for table in tables for part in table.split("."))}
 
@@ -84,6 +86,8 @@ def test_every_key_is_documented(
     name: str, model: type[BaseModel], provider: type[BaseModel] | None
 ) -> None:
     wanted = {*keys(model), *(keys(provider) if provider else ())} - {"channels"}
+    if "answers" in wanted:
+        wanted |= {*keys(AnswerRule)}
     text = (SHIPPED / name).read_text(encoding="utf-8")
     assert wanted <= shown(text)
     assert shown(text) <= wanted
@@ -154,6 +158,66 @@ def test_only_the_last_line_break_is_taken_off_a_secret(tmp_path: Path) -> None:
     assert token.get_secret_value() == " with spaces "
 
 
+def test_networks_come_as_a_list_or_as_one_text(tmp_path: Path) -> None:
+    def allowed(text: str, **environ: str) -> list[str]:
+        files = {"channels/webhook.toml": f"{WEBHOOK}{text}"}
+        (provider,) = load(tmp_path, files, **environ).channel("webhook").providers
+        assert isinstance(provider, WebhookProvider)
+        assert (provider.ports, provider.schemes) == ((80, 443), ("https", "http"))
+        return [str(network) for network in provider.allow]
+
+    assert allowed("") == allowed("allow = []") == allowed("allow = ''") == []
+    assert allowed("allow = ['10.20.0.0/16', 'fd00::/8']") == ["10.20.0.0/16", "fd00::/8"]
+    variable = "allow = '${NOTIFY_WEBHOOK_ALLOW:-}'"
+    assert allowed(variable) == []
+    networks = "127.0.0.0/8, ::1/128,"
+    assert allowed(variable, NOTIFY_WEBHOOK_ALLOW=networks) == ["127.0.0.0/8", "::1/128"]
+
+
+def test_no_webhook_goes_inside_unless_it_is_allowed_to() -> None:
+    (provider,) = load_settings(SHIPPED, {}).channel("webhook").providers
+    assert isinstance(provider, WebhookProvider)
+    assert provider.allow == ()
+
+
+def test_a_proxy_without_a_url_is_no_proxy(tmp_path: Path) -> None:
+    text = SMS + "proxy = '${PROXY:-}'"
+    for environ, proxy in (
+        ({}, None),
+        ({"PROXY": "http://u:p@proxy:3128"}, "http://u:p@proxy:3128"),
+    ):
+        (provider,) = (
+            load(tmp_path, {"channels/sms.toml": text}, **environ).channel("sms").providers
+        )
+        assert isinstance(provider, HttpSmsProvider)
+        assert provider.proxy == proxy
+
+
+def test_only_the_certificates_of_a_file_are_taken(tmp_path: Path) -> None:
+    bundle = Path(certifi.where())
+    commented = tmp_path / "ca.pem"
+    commented.write_text("# Größe\n" + bundle.read_text("utf-8"), encoding="utf-8")
+    text = SMS + f"ca_file = '{commented}'"
+    (provider,) = load(tmp_path, {"channels/sms.toml": text}).channel("sms").providers
+    assert provider.ca_file is not None
+    assert provider.ca_file.startswith("-----BEGIN CERTIFICATE-----")
+    assert provider.ca_file.count("BEGIN") == bundle.read_text("utf-8").count("BEGIN CERT")
+
+
+def test_a_file_without_certificates(tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    for content in ("", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "\0\1"):
+        key.write_text(content)
+        found = problems(tmp_path, {"channels/sms.toml": f"{SMS}ca_file = '{key}'"})
+        assert found == ["channels/sms.toml: providers.0.ca_file: is not a certificate file"]
+
+
+def test_a_ca_file_needs_tls(tmp_path: Path) -> None:
+    text = f"{EMAIL}ca_file = '{certifi.where()}'\nsecurity = 'none'"
+    (problem,) = problems(tmp_path, {"channels/email.toml": text})
+    assert problem == "channels/email.toml: providers.0: ca_file needs security starttls or tls"
+
+
 def test_secrets_print_as_asterisks(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("hunter2")
@@ -161,7 +225,7 @@ def test_secrets_print_as_asterisks(tmp_path: Path) -> None:
         "notify.toml": f"[broker]\npassword_file = '{secret}'\nurls = ['amqp://u:hunter2@a']\n"
         f"management_url = 'http://u:hunter2@a'\n[redis]\nurl = 'redis://:hunter2@a'\n"
         f"password_file = '{secret}'\n[archive]\nurl = 'postgresql://u:hunter2@a/b'",
-        "channels/sms.toml": SMS + f"token_file = '{secret}'",
+        "channels/sms.toml": SMS + f"token_file = '{secret}'\nproxy = 'http://u:hunter2@proxy'",
         "channels/email.toml": EMAIL + f"username = 'u'\npassword_file = '{secret}'",
     }
     settings = load(tmp_path, files)

@@ -9,6 +9,13 @@ from notify.errors import ConfigError
 from tests.unit.configs import EMAIL, SMS, WEBHOOK, load, problems, write
 
 MAIN, TEXTS, MAILS = "notify.toml", "channels/sms.toml", "channels/email.toml"
+HOOKS, HOOK = "channels/webhook.toml", "channels/webhook.toml: providers.0."
+
+
+def rule(text: str) -> str:
+    """A gateway whose answers are read by a rule."""
+    return f"{SMS}[[providers.answers]]\n{text}"
+
 
 # One broken file for each rule: file, its text, and the start of the one line that says so.
 BROKEN = [
@@ -77,6 +84,46 @@ BROKEN = [
     (MAILS, EMAIL + "port = 70000", "channels/email.toml: providers.0.port: "),
     (MAILS, EMAIL + "port = 'x'", "channels/email.toml: providers.0.port: "),
     (MAILS, EMAIL + "username = 'u'", "channels/email.toml: providers.0: username and"),
+    (MAILS, EMAIL + "ca_file = '/no/such'", "channels/email.toml: providers.0.ca_file: cannot be"),
+    (MAILS, EMAIL + "proxy = 'http://a'", "channels/email.toml: providers.0.proxy: unknown key"),
+    (TEXTS, SMS + "ca_file = '/etc/passwd'", "channels/sms.toml: providers.0.ca_file: is not a c"),
+    (TEXTS, SMS + "ca_file = ''", "channels/sms.toml: providers.0.ca_file: must be the path of a"),
+    (TEXTS, SMS + "proxy = 'https://a'", "channels/sms.toml: providers.0.proxy: must be a URL"),
+    (TEXTS, SMS + "proxy = 'a:80'", "channels/sms.toml: providers.0.proxy: must be a URL"),
+    (TEXTS, SMS + "allow = ''", "channels/sms.toml: providers.0.allow: unknown key"),
+    (TEXTS, rule("field = 'a'"), "channels/sms.toml: providers.0.answers.0.outcome: is required"),
+    (TEXTS, rule("outcome = 'sent'"), "channels/sms.toml: providers.0.answers.0: needs status or"),
+    (TEXTS, rule("status = [200]\noutcome = 'lost'"), "channels/sms.toml: providers.0.answers.0.o"),
+    (TEXTS, rule("status = [99]\noutcome = 'sent'"), "channels/sms.toml: providers.0.answers.0.st"),
+    (TEXTS, rule("status = 200\noutcome = 'sent'"), "channels/sms.toml: providers.0.answers.0.st"),
+    (TEXTS, rule("status = []\noutcome = 'sent'"), "channels/sms.toml: providers.0.answers.0.st"),
+    (TEXTS, rule("field = ''\noutcome = 'sent'"), "channels/sms.toml: providers.0.answers.0.field"),
+    (TEXTS, rule("field = 'a'\nvalues = []\noutcome = 'sent'"),
+     "channels/sms.toml: providers.0.answers.0.values: must not be empty"),
+    (TEXTS, rule("field = 'a'\nvalues = [{}]\noutcome = 'sent'"),
+     "channels/sms.toml: providers.0.answers.0.values.0: must be a text, a number, true or false"),
+    (TEXTS, rule("field = 'a'\nvalues = [nan]\noutcome = 'sent'"),
+     "channels/sms.toml: providers.0.answers.0.values.0: must be a text, a number, true or false"),
+    (TEXTS, rule("status = [200]\nvalues = [0]\noutcome = 'sent'"),
+     "channels/sms.toml: providers.0.answers.0: values and not_values need field"),
+    (TEXTS, rule("field = 'a'\nvalues = [0]\nnot_values = [1]\noutcome = 'sent'"),
+     "channels/sms.toml: providers.0.answers.0: values and not_values exclude each other"),
+    (TEXTS, rule("field = 'a'\noutcome = 'sent'\nreason = 'refused'"),
+     "channels/sms.toml: providers.0.answers.0: reason: sent goes with none"),
+    (TEXTS, rule("field = 'a'\noutcome = 'temporary'\nreason = 'refused'"),
+     "channels/sms.toml: providers.0.answers.0: reason: temporary goes with provider_error, "),
+    (TEXTS, rule("field = 'a'\noutcome = 'permanent'\nslow_down = true"),
+     "channels/sms.toml: providers.0.answers.0: slow_down goes with outcome temporary only"),
+    (TEXTS, rule("field = 'a'\noutcome = 'unknown'\nreason = 'bad luck'"),
+     "channels/sms.toml: providers.0.answers.0.reason: "),
+    (HOOKS, WEBHOOK + "allow = ['10.0.0.1/8']", HOOK + "allow.0: must be a network such as"),
+    (HOOKS, WEBHOOK + "allow = '127.0.0.0/8, intranet'", HOOK + "allow.1: must be a network"),
+    (HOOKS, WEBHOOK + "allow = ['::/0']", HOOK + "allow.0: must not be every address"),
+    (HOOKS, WEBHOOK + "allow = [10]", HOOK + "allow.0: must be a network"),
+    (HOOKS, WEBHOOK + "allow = 10", HOOK + "allow: "),
+    (HOOKS, WEBHOOK + "ports = []", HOOK + "ports: must not be empty"),
+    (HOOKS, WEBHOOK + "ports = [65536]", HOOK + "ports.0: "),
+    (HOOKS, WEBHOOK + "schemes = ['ftp']", HOOK + "schemes.0: "),
 ]  # fmt: skip
 
 
@@ -140,6 +187,9 @@ def test_a_secret_that_is_no_text_is_refused(tmp_path: Path) -> None:
         (MAIN, "[broker]\nheartbeat = 'hunter2'\nconnect_timeout = 'hunter2'"),
         (MAIN, "[broker]\npassword_file = '/hunter2'"),
         (TEXTS, SMS + "headers = 'hunter2'"),
+        (TEXTS, SMS + "proxy = 'https://user:hunter2@proxy'"),
+        (TEXTS, SMS + "ca_file = '/hunter2'"),
+        (HOOKS, WEBHOOK + "allow = ['hunter2']"),
         (TEXTS, SMS + "headers = {X-Key = ['hunter2']}"),
         (TEXTS, SMS.replace("http://127.0.0.1:8025", "hunter2")),
         (MAIN, "[redis]\nurl = 'hunter2"),

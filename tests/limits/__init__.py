@@ -1,0 +1,1 @@
+"""The limits, on a real Redis."""

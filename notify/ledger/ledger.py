@@ -11,18 +11,15 @@ from redis.retry import Retry
 
 from notify.errors import LedgerUnavailable
 from notify.ledger import scripts
+from notify.ledger.replication import Replication
 from notify.ledger.values import (
     AttemptRecord,
-    Busy,
     Claim,
     Claimed,
-    Conflict,
-    Duplicate,
     Health,
     NextStep,
     Record,
-    Stale,
-    Unpublished,
+    read_claim,
     read_health,
     read_record,
     sent_text,
@@ -48,7 +45,15 @@ def _translated() -> Iterator[None]:
 class Ledger:
     """What happened to each notification. Thread-safe. Methods raise ``LedgerUnavailable``."""
 
-    def __init__(self, url: str, *, prefix: str = "notify", timeout: float = 2.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = "notify",
+        timeout: float = 2.0,
+        replicas: int | None = None,
+    ) -> None:
+        """``replicas`` must have a claim before it counts; None: one, where there are any."""
         self._prefix = prefix
         self._marker = f"{prefix}:marker"
         self._seen = 0
@@ -61,6 +66,8 @@ class Ledger:
             # A claim that is repeated unseen would meet itself as another owner's.
             retry=Retry(NoBackoff(), 0),
         )
+        # Half of the time, so that the answer still comes within the timeout of the socket.
+        self._replication = Replication(self._redis, replicas, timeout=timeout / 2)
         register = self._redis.register_script
         self._claim = register(scripts.CLAIM)
         self._settle = register(scripts.SETTLE)
@@ -68,6 +75,8 @@ class Ledger:
         self._replay = register(scripts.REPLAY)
         self._read = register(scripts.READ)
         self._mark = register(scripts.MARK)
+        self._offer = register(scripts.OFFER)
+        self._release = register(scripts.RELEASE)
 
     def claim(
         self,
@@ -78,15 +87,18 @@ class Ledger:
         resend_unknown: bool,
         retention: float,
         redelivered: bool = False,
+        provider: str = "",
+        rung: int = 5,
     ) -> Claim:
         """Takes the right to send, for ``lease`` seconds, or says why not.
 
         Repeating a claim with the same ``owner`` after a lost answer is safe.
-        ``redelivered`` is the broker's word that the message was handed out before.
+        ``redelivered`` is the broker's word that the message was handed out before;
+        ``provider`` is who shall get it, and ``rung`` how many seconds to wait before an
+        attempt is repeated whose worker died.
         """
-        answer = self._step(
-            self._claim,
-            envelope.notification.id,
+        id = envelope.notification.id
+        arguments = [
             owner,
             envelope.generation,
             envelope.attempt,
@@ -99,8 +111,36 @@ class Ledger:
             self._seen,
             int(redelivered),
             _ms(envelope.first_queued.timestamp()),
-        )
-        return _ANSWERS[answer[0]](owner, answer)
+            provider,
+            rung,
+        ]
+        with _translated():
+            keys = [self._key(id), self._marker]
+            answer, lacking = self._replication.run(self._claim, keys, arguments)
+        claim = read_claim(owner, self._counted(answer))
+        if lacking and isinstance(claim, Claimed):
+            self.release(id, claim)
+            raise LedgerUnavailable(f"Redis: a claim did not reach {lacking} more replicas in time")
+        return claim
+
+    def offer(
+        self,
+        id: str,
+        claim: Claimed,
+        *,
+        failed: AttemptRecord,
+        provider: str,
+        lease: float,
+        retention: float,
+    ) -> bool:
+        """Goes on to another provider within the claim; False when it was no longer ours."""
+        arguments = (claim.owner, claim.generation, claim.attempt, failed.to_json(), provider)
+        values = (*arguments, _ms(lease), _ms(retention), self._seen)
+        return bool(self._step(self._offer, id, *values)[0] == "ok")
+
+    def release(self, id: str, claim: Claimed) -> None:
+        """Gives a claim back under which nothing was sent: whoever comes next may send."""
+        self._run(self._release, id, claim.owner, claim.generation, claim.attempt)
 
     def settle_sent(
         self, id: str, claim: Claimed, *, digest: str, receipt: Receipt, retention: float
@@ -208,12 +248,18 @@ class Ledger:
         with _translated():
             memory = cast("dict[str, str]", self._redis.config_get("maxmemory-policy"))
             append = cast("dict[str, str]", self._redis.config_get("appendonly"))
-        problems = []
+            problems = self._lacking_replicas()
         if memory.get("maxmemory-policy") != "noeviction":
             problems.append("Redis: maxmemory-policy must be noeviction, or the ledger is evicted")
         if append.get("appendonly") != "yes":
             problems.append("Redis: appendonly must be yes, or a restart forgets the ledger")
         return problems
+
+    def _lacking_replicas(self) -> list[str]:
+        wanted, have = self._replication.awaited(), self._replication.connected()
+        if have >= wanted:
+            return []
+        return [f"Redis: {have} replicas are connected, redis.replicas asks for {wanted}"]
 
     def close(self) -> None:
         self._redis.close()
@@ -227,7 +273,10 @@ class Ledger:
 
     def _step(self, script: Callable[..., Any], id: str, *arguments: Any) -> list[Any]:
         """Runs a script that counts the ledger's steps; its answer without the count."""
-        steps, *answer = cast("list[Any]", self._run(script, id, *arguments))
+        return self._counted(self._run(script, id, *arguments))
+
+    def _counted(self, counted: Any) -> list[Any]:
+        steps, *answer = cast("list[Any]", counted)
         # Threads may pass each other here: a lower value is only remembered a moment longer.
         self._seen = max(self._seen, steps)
         return answer
@@ -235,17 +284,3 @@ class Ledger:
 
 def _ms(seconds: float) -> int:
     return int(seconds * 1000)
-
-
-_ANSWERS: dict[str, Callable[[str, list[Any]], Claim]] = {
-    "claimed": lambda owner, a: Claimed(
-        owner=owner, generation=int(a[1]), attempt=int(a[2]), after_unknown=bool(int(a[3]))
-    ),
-    "duplicate": lambda _, a: Duplicate(),
-    "stale": lambda _, a: Stale(state=a[1]),
-    "conflict": lambda _, a: Conflict(),
-    "busy": lambda _, a: Busy(seconds=int(a[1]) / 1000),
-    "unpublished": lambda _, a: Unpublished(
-        generation=int(a[1]), attempt=int(a[2]), step=NextStep.from_json(a[3])
-    ),
-}

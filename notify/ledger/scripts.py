@@ -4,6 +4,7 @@ A record is a hash while anything may still happen to it:
 
     s  state: sending, waiting, dead or unknown     g  generation     a  attempt last begun
     d  digest      o  owner of the latest claim     l  end of its lease (ms)
+    p  provider it was given to last  x  "1" when a claim was given back before anything was sent
     u  "1" while the next step is not known to be published           n  the next step (JSON)
     k  channel.priority      q  first queued (ISO)  c  created (ms)   t  last change (ms)
     h1, h2, …  the attempts (JSON), hn how many     wd  attempts with which the worker died
@@ -48,7 +49,8 @@ end
 """
 
 # ARGV: owner, generation, attempt, digest, lease ms, policy for unknown, retention ms,
-#       channel.priority, first queued, steps seen, redelivered (1 or 0), first queued (ms)
+#       channel.priority, first queued, steps seen, redelivered (1 or 0), first queued (ms),
+#       provider, rung after an unknown outcome
 CLAIM: Final = (
     _PRELUDE
     + """
@@ -56,27 +58,34 @@ local key, owner, g, a, digest = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(A
 local lease, policy, retention = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local now = now_ms()
 local steps = count_step(tonumber(ARGV[10]))
-local function begin(generation, attempt, unknown)
+local function begin(generation, attempt)
   redis.call('HSET', key, 's', 'sending', 'g', generation, 'a', attempt, 'd', digest,
-    'o', owner, 'l', now + lease, 'k', ARGV[8], 'q', ARGV[9], 't', now)
+    'o', owner, 'l', now + lease, 'k', ARGV[8], 'q', ARGV[9], 't', now, 'p', ARGV[13])
   redis.call('HSETNX', key, 'c', now)
-  redis.call('HDEL', key, 'u', 'n')
+  redis.call('HDEL', key, 'u', 'n', 'x')
   redis.call('PEXPIRE', key, retention)
-  return {'claimed', generation, attempt, unknown}
+  return {'claimed', generation, attempt}
 end
--- The outcome of attempt ra is not known: send again as the next one, or leave it to a person.
-local function unknown(rg, ra, reason, detail, at)
+-- The outcome of attempt ra is not known: try again later, with the provider that may have had
+-- it and can tell, or leave it to a person.
+local function unknown(rg, ra, provider, reason, detail, at)
   add_attempt(key, string.format(
-    '{"generation":%d,"attempt":%d,"at":"","provider":"","outcome":"unknown",' ..
-    '"reason":"%s","detail":"%s","code":"","ms":0,"at_ms":%.0f}', rg, ra, reason, detail, at))
+    '{"generation":%d,"attempt":%d,"at":"","provider":"%s","outcome":"unknown",' ..
+    '"reason":"%s","detail":"%s","code":"","ms":0,"at_ms":%.0f}',
+    rg, ra, provider, reason, detail, at))
   local deaths = redis.call('HINCRBY', key, 'wd', 1)
   local poison = policy == 'resend' and deaths >= 3
-  if policy == 'resend' and not poison then return begin(rg, math.max(ra + 1, a), 1) end
+  local again = policy == 'resend' and not poison
   local step = string.format('{"do":"dead","reason":"%s","detail":"last: %s"}',
     poison and 'poison' or 'unknown_outcome', reason)
-  redis.call('HSET', key, 's', 'unknown', 'g', rg, 'a', ra, 'd', digest, 'k', ARGV[8],
-    'q', ARGV[9], 'u', '1', 'n', step, 't', now)
+  if again then
+    ra = math.max(ra, a - 1)
+    step = string.format('{"do":"delay","rung":%d,"provider":"%s"}', ARGV[14], provider)
+  end
+  redis.call('HSET', key, 's', again and 'waiting' or 'unknown', 'g', rg, 'a', ra, 'd', digest,
+    'k', ARGV[8], 'q', ARGV[9], 'u', '1', 'n', step, 't', now)
   redis.call('HSETNX', key, 'c', now)
+  redis.call('HDEL', key, 'o', 'l')
   redis.call('PEXPIRE', key, retention)
   return {'unpublished', rg, ra, step}
 end
@@ -84,38 +93,40 @@ local function answer()
 local what = kind(key)
 if what == 'none' then
   if tonumber(ARGV[12]) >= tonumber(redis.call('HGET', KEYS[2], 'born')) then
-    return begin(g, a, 0)
+    return begin(g, a)
   end
   -- Older than the last loss of keys: its record may have been among them.
   if ARGV[11] == '1' then
-    return unknown(g, a, 'ledger_lost', 'the ledger lost its record; it was delivered before', now)
+    return unknown(g, a, '', 'ledger_lost',
+      'the ledger lost its record; it was delivered before', now)
   end
   redis.call('HINCRBY', KEYS[2], 'risk', 1)
-  return begin(g, a, 0)
+  return begin(g, a)
 end
 if what == 'string' then
   local sent = split(redis.call('GET', key))
   if sent[4] ~= digest then return {'conflict'} end
   return {'duplicate'}
 end
-local r = redis.call('HMGET', key, 's', 'g', 'a', 'd', 'o', 'l', 'u', 'n')
+local r = redis.call('HMGET', key, 's', 'g', 'a', 'd', 'o', 'l', 'u', 'n', 'p', 'x')
 local state, rg, ra = r[1], tonumber(r[2]), tonumber(r[3])
 if g < rg and not r[7] and state ~= 'sending' then return {'stale', state} end
 if r[4] ~= digest then return {'conflict'} end
 if state == 'sending' and r[5] == owner then
   -- Our own claim whose answer was lost.
   redis.call('HSET', key, 'l', now + lease)
-  return {'claimed', rg, ra, 0}
+  return {'claimed', rg, ra}
 end
+if state == 'sending' and r[10] then return begin(rg, ra) end
 if state == 'sending' then
   local left = tonumber(r[6]) - now
   if left > 0 then return {'busy', left} end
-  return unknown(rg, ra, 'worker_died', 'no outcome was written before the lease ended',
-    tonumber(r[6]))
+  return unknown(rg, ra, r[9] or '', 'worker_died',
+    'no outcome was written before the lease ended', tonumber(r[6]))
 end
 -- The message that a step published is here, so the step is published, flag or not.
 local ahead = g > rg or (state == 'waiting' and g == rg and a > ra)
-if ahead then return begin(g, a, 0) end
+if ahead then return begin(g, a) end
 if r[7] then return {'unpublished', rg, ra, r[8]} end
 return {'stale', state}
 end
@@ -156,6 +167,41 @@ end
 return {steps, answer()}
 """
 )
+
+# ARGV: owner, generation, attempt, record of the offer that failed, next provider, lease ms,
+#       retention ms, steps seen
+OFFER: Final = (
+    _PRELUDE
+    + """
+local key, owner, provider = KEYS[1], ARGV[1], ARGV[5]
+local now = now_ms()
+local steps = count_step(tonumber(ARGV[8]))
+local function answer()
+if kind(key) ~= 'hash' then return 'lost' end
+local r = redis.call('HMGET', key, 's', 'g', 'a', 'o', 'p')
+if r[1] ~= 'sending' or r[2] ~= ARGV[2] or r[3] ~= ARGV[3] or r[4] ~= owner then
+  return 'lost'
+end
+-- Otherwise this is a repeat after a lost answer: the record is there.
+if r[5] ~= provider then add_attempt(key, ARGV[4]) end
+redis.call('HSET', key, 'p', provider, 'l', now + tonumber(ARGV[6]), 't', now)
+redis.call('PEXPIRE', key, ARGV[7])
+return 'ok'
+end
+return {steps, answer()}
+"""
+)
+
+# ARGV: owner, generation, attempt
+RELEASE: Final = """
+if redis.call('TYPE', KEYS[1])['ok'] ~= 'hash' then return 'lost' end
+local r = redis.call('HMGET', KEYS[1], 's', 'g', 'a', 'o')
+if r[1] ~= 'sending' or r[2] ~= ARGV[2] or r[3] ~= ARGV[3] or r[4] ~= ARGV[1] then
+  return 'lost'
+end
+redis.call('HSET', KEYS[1], 'x', '1', 'l', '0')
+return 'ok'
+"""
 
 # ARGV: steps seen
 MARK: Final = _PRELUDE + "return {count_step(tonumber(ARGV[1]))}"

@@ -1,7 +1,7 @@
 """What the ledger answers, as values."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
@@ -15,6 +15,8 @@ class NextStep:
     rung: int = 0
     reason: str = ""
     detail: str = ""
+    provider: str = ""
+    """The only one that can tell a repeat: the outcome of its attempt is not known."""
 
     def to_json(self) -> str:
         return json.dumps({k: v for k, v in asdict(self).items() if v}, ensure_ascii=False)
@@ -37,9 +39,12 @@ class AttemptRecord:
     detail: str = ""
     code: str = ""
     ms: int = 0
+    answer: str = ""
+    """The start of what the provider said, escaped and redacted."""
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False)
+        values = {k: v for k, v in asdict(self).items() if k != "answer" or v}
+        return json.dumps(values, ensure_ascii=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +54,6 @@ class Claimed:
     owner: str
     generation: int
     attempt: int
-    after_unknown: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +90,24 @@ class Unpublished:
 
 
 Claim = Claimed | Duplicate | Stale | Conflict | Busy | Unpublished
+
+
+def read_claim(owner: str, answer: Sequence[Any]) -> Claim:
+    """What the script answered to ``owner``'s claim."""
+    match answer:
+        case ["claimed", generation, attempt]:
+            return Claimed(owner=owner, generation=int(generation), attempt=int(attempt))
+        case ["unpublished", generation, attempt, step]:
+            return Unpublished(
+                generation=int(generation), attempt=int(attempt), step=NextStep.from_json(step)
+            )
+        case ["busy", ms]:
+            return Busy(seconds=int(ms) / 1000)
+        case ["stale", state]:
+            return Stale(state=state)
+        case ["conflict"]:
+            return Conflict()
+    return Duplicate()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -168,6 +190,7 @@ def _unfinished(notification_id: str, fields: dict[str, str]) -> Record:
         unpublished="u" in fields,
         lease_until=_instant(fields["l"]) if "l" in fields else None,
         step=NextStep.from_json(fields["n"]) if "n" in fields else None,
+        provider=fields.get("p", ""),
         attempts=attempts,
     )
 

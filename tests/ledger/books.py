@@ -14,6 +14,7 @@ from tests.deployment import sms
 
 ID = "order-7"
 RETENTION = 1000.0
+RUNG = 5
 DELAY = NextStep(do="delay", rung=5)
 DEAD = NextStep(do="dead", reason=Reason.REFUSED, detail="HTTP 400")
 STEPS = {"waiting": DELAY, "dead": DEAD, "unknown": DEAD}
@@ -59,6 +60,8 @@ class Books:
             resend_unknown=resend,
             retention=RETENTION,
             redelivered=redelivered,
+            provider="first",
+            rung=RUNG,
         )
 
     def claimed(self, generation: int = 1, attempt: int = 1, owner: str = "me") -> Claimed:
@@ -78,6 +81,16 @@ class Books:
             state=state,
             attempt=attempt_record(claim),
             step=STEPS[state],
+            retention=RETENTION,
+        )
+
+    def offer(self, claim: Claimed, provider: str) -> bool:
+        return self.ledger.offer(
+            ID,
+            claim,
+            failed=attempt_record(claim),
+            provider=provider,
+            lease=30.0,
             retention=RETENTION,
         )
 

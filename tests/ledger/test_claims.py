@@ -20,13 +20,19 @@ from notify.ledger import (
 )
 from notify.local import Servers
 from tests.deployment import ROOT
-from tests.ledger.books import DEAD, DELAY, ID, RETENTION, Books
+from tests.ledger.books import DEAD, DELAY, ID, RETENTION, RUNG, Books
 
 pytestmark = pytest.mark.redis
 
 
-def ours(generation: int, attempt: int, *, after_unknown: bool = False) -> Claimed:
-    return Claimed(owner="me", generation=generation, attempt=attempt, after_unknown=after_unknown)
+def ours(generation: int, attempt: int) -> Claimed:
+    return Claimed(owner="me", generation=generation, attempt=attempt)
+
+
+def again(generation: int, attempt: int, provider: str = "") -> Unpublished:
+    """Waiting for the attempt after one whose outcome is unknown."""
+    step = NextStep(do="delay", rung=RUNG, provider=provider)
+    return Unpublished(generation=generation, attempt=attempt, step=step)
 
 
 DIED = NextStep(do="dead", reason="unknown_outcome", detail="last: worker_died")
@@ -103,27 +109,29 @@ def test_labels_and_priority_are_no_content(books: Books) -> None:
     assert books.claim(labels={"a": "b"}, priority="urgent") == Duplicate()
 
 
-@pytest.mark.parametrize(("attempt", "next_attempt"), [(1, 4), (3, 4), (6, 6)])
-def test_after_a_dead_worker_the_send_is_repeated_where_that_is_wanted(
-    attempt: int, next_attempt: int, books: Books
+@pytest.mark.parametrize(("attempt", "recorded"), [(1, 3), (3, 3), (6, 5)])
+def test_after_a_dead_worker_the_send_is_repeated_later_where_that_is_wanted(
+    attempt: int, recorded: int, books: Books
 ) -> None:
+    """With the provider that may have had it."""
     books.arrange("expired", 2, 3)
-    assert books.claim(2, attempt, resend=True) == ours(2, next_attempt, after_unknown=True)
+    assert books.claim(2, attempt, resend=True) == again(2, recorded, "first")
+    assert books.claim(2, 3, resend=True) == again(2, recorded, "first")
     record = books.ledger.record(ID)
     assert record is not None
-    assert (record.state, record.attempt) == ("sending", next_attempt)
+    assert (record.state, record.attempt, record.lease_until) == ("waiting", recorded, None)
     (died,) = record.attempts
     assert (died["attempt"], died["outcome"], died["reason"]) == (3, "unknown", "worker_died")
-    assert died["at"] == "1970-01-01T00:00:01+00:00"
+    assert (died["provider"], died["at"]) == ("first", "1970-01-01T00:00:01+00:00")
+    assert books.claim(2, recorded + 1, resend=True) == ours(2, recorded + 1)
 
 
 def test_what_three_workers_died_of_is_poison(books: Books) -> None:
-    books.arrange("expired", 1, 1)
-    for attempt in (2, 3):
-        claim = books.claim(1, 1, f"worker {attempt}", resend=True)
-        assert isinstance(claim, Claimed)
-        assert (claim.attempt, claim.after_unknown) == (attempt, True)
+    for attempt in (1, 2, 3):
+        books.claimed(1, attempt, f"worker {attempt}")
         books.expire()
+        if attempt < 3:
+            assert books.claim(1, attempt, resend=True) == again(1, attempt, "first")
     poison = NextStep(do="dead", reason="poison", detail="last: worker_died")
     for _ in range(2):
         claim = books.claim(1, 1, "other", resend=True)
@@ -134,7 +142,41 @@ def test_what_three_workers_died_of_is_poison(books: Books) -> None:
     assert books.ledger.replay(books.envelope(2), retention=RETENTION) == "ok"
     books.claimed(2, 1, "other")
     books.expire()
-    assert books.claim(2, 1, resend=True) == ours(2, 2, after_unknown=True)
+    assert books.claim(2, 1, resend=True) == again(2, 1, "first")
+
+
+def test_a_claim_that_was_given_back_is_anyones_and_no_attempt(books: Books) -> None:
+    claim = books.claimed(1, 2)
+    books.ledger.release(ID, claim)
+    assert books.ledger.record(ID)
+    assert books.claim(1, 2, "other") == Claimed(owner="other", generation=1, attempt=2)
+    assert books.ledger.attempts(ID) == ()
+    # The second owner's claim is not the first one's to give back.
+    books.ledger.release(ID, claim)
+    assert isinstance(books.claim(1, 2, "third"), Busy)
+    assert not books.settle(claim, "sent")
+
+
+def test_a_claim_goes_on_to_the_next_provider(books: Books) -> None:
+    claim = books.claimed(1, 1)
+    for _ in range(2):
+        assert books.offer(claim, "second")
+    record = books.ledger.record(ID)
+    assert record is not None
+    assert (record.state, record.provider, len(record.attempts)) == ("sending", "second", 1)
+    books.expire()
+    assert books.claim(1, 1, "other", resend=True) == again(1, 1, "second")
+    assert not books.offer(claim, "third")
+
+
+@pytest.mark.parametrize("state", ["absent", "waiting", "dead", "unknown", "sent", "sending"])
+def test_only_the_owner_of_a_claim_can_take_it_to_another_provider(
+    state: str, books: Books
+) -> None:
+    books.arrange(state, 1, 1)
+    before = books.dump()
+    assert not books.offer(Claimed(owner="me", generation=1, attempt=1), "second")
+    assert books.dump() == before
 
 
 def test_a_dead_worker_is_recorded_once_and_stays_unpublished_until_it_is(books: Books) -> None:
@@ -222,7 +264,7 @@ def test_one_of_four_processes_gets_each_claim(books: Books, servers: Servers) -
     ("redelivered", "resend", "answer"),
     [
         (False, False, ours(1, 2)),
-        (True, True, ours(1, 3, after_unknown=True)),
+        (True, True, again(1, 2)),
         (
             True,
             False,

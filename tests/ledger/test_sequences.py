@@ -89,6 +89,24 @@ class Steps(RuleBasedStateMachine):
             assert self.delivered in (None, claim)
             self.delivered = claim
 
+    @rule(data=st.data(), provider=st.sampled_from(["second", "third"]))
+    def offer(self, data: st.DataObject, provider: str) -> None:
+        if not self.claims:
+            return
+        claim = data.draw(st.sampled_from(self.claims))
+        known = self.books.ledger.record(ID)
+        done = self.books.offer(claim, provider)
+        if done:
+            assert known
+            assert known.state == "sending"
+            assert (known.generation, known.attempt) == (claim.generation, claim.attempt)
+
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        if self.claims:
+            # Its owner will not send any more.
+            self.books.ledger.release(ID, self.claims.pop(-1))
+
     @rule(generation=generations, attempt=attempts)
     def clear(self, generation: int, attempt: int) -> None:
         known = self.books.ledger.record(ID)

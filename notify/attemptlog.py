@@ -1,12 +1,13 @@
-"""How an attempt is recorded for people, and logged: masked, without content."""
+"""How an attempt is recorded for people, logged and counted: masked, without content."""
 
 import logging
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from notify.ledger import AttemptRecord, Claimed, NextStep
 from notify.message import Envelope
+from notify.metrics import Metrics
 from notify.outcomes import DeliveryFailure, Outcome
 from notify.telemetry import event, mask
 
@@ -27,35 +28,56 @@ def record_attempt(
         detail=failure.detail if failure else "",
         code=outcome.code,
         ms=round((time.monotonic() - begun) * 1000),
+        answer=failure.answer if failure else "",
     )
 
 
-def log_attempt(envelope: Envelope, record: AttemptRecord, step: NextStep | None) -> None:
-    names = {"delay": "retry", "dead": "dead"}
-    log_step(
-        names[step.do] if step else "delivered",
-        envelope,
-        provider=record.provider,
-        outcome=record.outcome,
-        reason=record.reason,
-        code=record.code,
-        ms=record.ms,
-        retry_in=step.rung if step and step.rung else None,
-        dead_reason=step.reason if step else None,
-    )
+class Journal:
+    """Says what was done with each notification: a line in the log, and a count."""
 
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
 
-def log_step(name: str, envelope: Envelope, **fields: Any) -> None:
-    notification = envelope.notification
-    log.info(
-        name,
-        extra=event(
-            id=notification.id,
-            channel=notification.channel,
-            priority=notification.priority,
-            recipient=mask(notification.recipient),
-            generation=envelope.generation,
-            attempt=envelope.attempt,
-            **fields,
-        ),
-    )
+    def attempt(self, envelope: Envelope, record: AttemptRecord, step: NextStep | None) -> None:
+        """``step`` is what follows; nothing does after a delivery, or where another provider
+        has the next turn."""
+        names = {"delay": "retry", "dead": "dead"}
+        without_step = "delivered" if record.outcome == "sent" else "next provider"
+        self._count(envelope, record)
+        self.step(
+            names[step.do] if step else without_step,
+            envelope,
+            provider=record.provider,
+            outcome=record.outcome,
+            reason=record.reason,
+            code=record.code,
+            ms=record.ms,
+            retry_in=step.rung if step and step.rung else None,
+            dead_reason=step.reason if step else None,
+        )
+
+    def _count(self, envelope: Envelope, record: AttemptRecord) -> None:
+        metrics, queue = self._metrics, envelope.queue
+        metrics.attempts.labels(*queue, record.provider, record.outcome, record.reason).inc()
+        metrics.attempt_seconds.labels(queue[0], record.provider).observe(record.ms / 1000)
+        if record.outcome == "sent":
+            waited = (datetime.now(UTC) - envelope.first_queued).total_seconds()
+            metrics.delivery_seconds.labels(*queue).observe(max(0.0, waited))
+
+    def step(self, name: str, envelope: Envelope, **fields: Any) -> None:
+        """``name`` is what was done; fields without a value are left out."""
+        notification = envelope.notification
+        reason = fields.get("dead_reason") or fields.get("reason") or ""
+        self._metrics.notifications.labels(*envelope.queue, name, reason).inc()
+        log.info(
+            name,
+            extra=event(
+                id=notification.id,
+                channel=notification.channel,
+                priority=notification.priority,
+                recipient=mask(notification.recipient),
+                generation=envelope.generation,
+                attempt=envelope.attempt,
+                **fields,
+            ),
+        )

@@ -1,4 +1,4 @@
-"""The pipeline: claim, send, decide, settle. One page, top to bottom.
+"""The pipeline: limit, claim, send, decide, settle. One page, top to bottom.
 
 Nothing returns normally from ``deliver`` before the notification's next step is durable:
 delivered and written to the ledger, waiting on a rung of the delay ladder, or on its way to
@@ -6,66 +6,47 @@ the archive, confirmed by RabbitMQ. ``HandBack`` means: give the message back to
 """
 
 import logging
-import random
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Final
 
-from notify import deadletter
-from notify.attemptlog import log_attempt, log_step, record_attempt
-from notify.broker import Publisher
-from notify.channels import Provider
+from notify.attemptlog import Journal, record_attempt
 from notify.config import ChannelSettings
-from notify.errors import InvalidNotification, LedgerUnavailable, PublishError, Unavailable
+from notify.errors import InvalidNotification, LedgerUnavailable
 from notify.ledger import (
     AttemptRecord,
     Busy,
     Claim,
     Claimed,
     Conflict,
-    Ledger,
     NextStep,
     Unpublished,
 )
-from notify.message import Envelope, encode
-from notify.outcomes import DeliveryFailure, Outcome, PermanentFailure, Reason, Receipt
+from notify.message import Envelope
+from notify.notification import Notification
+from notify.outcomes import (
+    DeliveryFailure,
+    Outcome,
+    PermanentFailure,
+    Reason,
+    Receipt,
+    TemporaryFailure,
+    UnknownOutcome,
+)
 from notify.policy import Dead, Delivered, decide, rung_for
 from notify.publish import check_size
+from notify.routing import NoProvider, Turn
+from notify.steps import HandBack, Pause, Steps
 from notify.telemetry import event, safe_traceback
-from notify.topology import DEAD, rung
+from notify.tools import Tools
 
 log = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
-# Below RabbitMQ's consumer timeout of 30 minutes, which would close the channel for all.
-_PATIENCE: Final = 1200.0
-_LONGEST_PAUSE: Final = 15.0
-# While the worker stops, a known outcome is still worth some seconds' wait for Redis.
-_STOP_PATIENCE: Final = 5.0
 # The ledger's state for each kind of next step.
 _STATES: Final = {"delay": "waiting", "dead": "dead"}
-
-
-class HandBack(Exception):
-    """The message must go back to its queue: nothing was decided that is not durable."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tools:
-    """What the pipeline works with; time, chance and stopping are arguments for tests."""
-
-    ledger: Ledger
-    publisher: Publisher
-    providers: Sequence[Provider]
-    rungs: Sequence[int]
-    pause: Callable[[float], bool]
-    """Waits that many seconds, and answers whether the worker is stopping."""
-    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
-    random: Callable[[], float] = field(default=random.random)
 
 
 class Pipeline:
@@ -81,6 +62,8 @@ class Pipeline:
         self.taken = 0
         """Messages being handled now, and taken since the start: a watcher compares them."""
         self._lock = threading.Lock()
+        self._journal = Journal(tools.metrics)
+        self._steps = Steps(tools.ledger, tools.publisher, tools.pause, tools.now)
 
     def deliver(self, envelope: Envelope, *, redelivered: bool = False) -> str:
         """Carries one message one step further; returns what was done, for the log.
@@ -101,53 +84,98 @@ class Pipeline:
         if problem:
             return self.archive(envelope, Reason.INVALID, problem)
         try:
-            claim = self._claim(envelope, redelivered)
+            wait = self._throttled(envelope)
+            if wait > 0:
+                return self._put_off(envelope, wait, "throttled")
+            turn = self._turn(envelope)
+            claim = self._claim(envelope, redelivered, turn)
         except LedgerUnavailable as error:
-            raise HandBack(str(error)) from error
+            raise Pause(str(error)) from error
         if isinstance(claim, Claimed):
-            return self._send_and_settle(envelope, claim)
+            return self._send_and_settle(envelope, claim, turn)
+        self.tools.router.give_back(turn)
+        return self._without_send(envelope, claim)
+
+    def _throttled(self, envelope: Envelope) -> float:
+        expired = envelope.notification.expired(self.tools.now())
+        return 0.0 if expired else self.tools.router.throttled(envelope.notification)
+
+    def _turn(self, envelope: Envelope) -> Turn | None:
+        """Its turn with a provider; none for what will not be sent any more."""
+        if envelope.notification.expired(self.tools.now()):
+            return None
+        waiting = self.tools.metrics.turn_seconds.labels(*envelope.queue)
+        try:
+            with waiting.time():
+                return self.tools.router.turn(envelope.notification, pinned=envelope.provider)
+        except NoProvider as error:
+            raise (HandBack if self.tools.pause(0) else Pause)(str(error)) from error
+
+    def _claim(self, envelope: Envelope, redelivered: bool, turn: Turn | None) -> Claim:
+        send = self.settings.send
+        try:
+            return self.tools.ledger.claim(
+                envelope,
+                secrets.token_hex(8),
+                lease=send.lease,
+                resend_unknown=send.unknown == "resend",
+                retention=send.retention,
+                redelivered=redelivered,
+                provider=turn.name if turn else "",
+                rung=self.tools.rungs[0],
+            )
+        except LedgerUnavailable:
+            self.tools.router.give_back(turn)
+            raise
+
+    def _without_send(self, envelope: Envelope, claim: Claim) -> str:
         if isinstance(claim, Unpublished):
             return self._repeat_step(envelope, claim)
         if isinstance(claim, Conflict):
             return self.archive(envelope, Reason.CONFLICT, "the id is known with other content")
         if isinstance(claim, Busy):
-            return self._wait_for_other(envelope, claim)
-        log_step("skipped", envelope, outcome="duplicate")
+            # Then the other's lease has ended, and its outcome is known, or not.
+            return self._put_off(envelope, claim.seconds, "busy")
+        self._journal.step("skipped", envelope, outcome="duplicate")
         return "skipped"
 
-    def _claim(self, envelope: Envelope, redelivered: bool) -> Claim:
-        send = self.settings.send
-        return self.tools.ledger.claim(
-            envelope,
-            secrets.token_hex(8),
-            lease=send.lease,
-            resend_unknown=send.unknown == "resend",
-            retention=send.retention,
-            redelivered=redelivered,
-        )
-
-    def _send_and_settle(self, envelope: Envelope, claim: Claimed) -> str:
+    def _send_and_settle(self, envelope: Envelope, claim: Claimed, turn: Turn | None) -> str:
         envelope = envelope.evolve(generation=claim.generation, attempt=claim.attempt)
-        started, begun = self.tools.now(), time.monotonic()
-        outcome = self._send(envelope, claim)
-        record = record_attempt(claim, outcome, started, self._provider(claim).name, begun)
-        step = self._decide(envelope, outcome)
-        log_attempt(envelope, record, step)
-        settled = self._held(lambda: self._settle(envelope, claim, outcome, record, step))
+        outcome, record = self._offer(envelope, claim, turn)
+        tried = {record.provider}
+        while following := self._next_turn(envelope, outcome, tried):
+            self._go_on(envelope, claim, record, following)
+            outcome, record = self._offer(envelope, claim, following)
+            tried.add(record.provider)
+        step = self._decide(envelope, outcome, record.provider)
+        self._journal.attempt(envelope, record, step)
+        settled = self._steps.held(lambda: self._settle(envelope, claim, outcome, record, step))
         if not settled:
             raise HandBack("the lease ended before the outcome was written")
         if step is not None:
-            self._publish_step(envelope, step)
-            self._held(lambda: self._clear(envelope))
+            self._steps.publish(envelope, step)
         return record.outcome
 
-    def _send(self, envelope: Envelope, claim: Claimed) -> Outcome:
-        notification, deadline = envelope.notification, self.settings.send.deadline
+    def _offer(
+        self, envelope: Envelope, claim: Claimed, turn: Turn | None
+    ) -> tuple[Outcome, AttemptRecord]:
+        """Gives it to one provider."""
+        started, begun = self.tools.now(), time.monotonic()
+        outcome: Outcome = PermanentFailure(Reason.EXPIRED, "expires_at passed before it was sent")
+        if turn is not None:
+            outcome = self._send(envelope.notification, claim, turn)
+            self.tools.router.done(turn, outcome, time.monotonic() - begun)
+        name = turn.name if turn else ""
+        return outcome, record_attempt(claim, outcome, started, name, begun)
+
+    def _send(self, notification: Notification, claim: Claimed, turn: Turn) -> Outcome:
+        # Its turn may have been long in coming.
         if notification.expired(self.tools.now()):
-            return PermanentFailure(Reason.EXPIRED, "expires_at passed before it could be sent")
+            return PermanentFailure(Reason.EXPIRED, "expires_at passed before it was sent")
+        deadline = self.settings.send.deadline
         self.sending[claim.owner] = time.monotonic() + deadline
         try:
-            return self._provider(claim).send(notification, deadline=deadline)
+            return turn.provider.send(notification, deadline=deadline)
         except DeliveryFailure as failure:
             return failure
         except Exception as error:
@@ -157,7 +185,35 @@ class Pipeline:
         finally:
             del self.sending[claim.owner]
 
-    def _decide(self, envelope: Envelope, outcome: Outcome) -> NextStep | None:
+    def _next_turn(
+        self, envelope: Envelope, outcome: Outcome, tried: Collection[str]
+    ) -> Turn | None:
+        """A turn with another provider, where this one is at fault and surely took nothing."""
+        elsewhere = isinstance(outcome, TemporaryFailure) and outcome.at_provider
+        if not elsewhere or self.tools.pause(0):
+            return None
+        with suppress(LedgerUnavailable):
+            return self.tools.router.next_turn(envelope.notification, tried)
+        return None
+
+    def _go_on(self, envelope: Envelope, claim: Claimed, failed: AttemptRecord, turn: Turn) -> None:
+        """Writes that one provider failed, and that another has it now."""
+        self._journal.attempt(envelope, failed, None)
+        going_on = self._steps.held(
+            lambda: self.tools.ledger.offer(
+                envelope.notification.id,
+                claim,
+                failed=failed,
+                provider=turn.name,
+                lease=self.settings.send.lease,
+                retention=self.settings.send.retention,
+            )
+        )
+        if not going_on:
+            self.tools.router.give_back(turn)
+            raise HandBack("the lease ended before the next provider had it")
+
+    def _decide(self, envelope: Envelope, outcome: Outcome, provider: str) -> NextStep | None:
         decision = decide(
             outcome,
             attempt=envelope.attempt,
@@ -171,7 +227,10 @@ class Pipeline:
             return None
         if isinstance(decision, Dead):
             return NextStep(do="dead", reason=decision.reason, detail=decision.detail)
-        return NextStep(do="delay", rung=rung_for(decision.seconds, self.tools.rungs))
+        # No other provider could tell that it has it already.
+        pinned = provider if isinstance(outcome, UnknownOutcome) else ""
+        rung = rung_for(decision.seconds, self.tools.rungs)
+        return NextStep(do="delay", rung=rung, provider=pinned)
 
     def _settle(
         self,
@@ -196,62 +255,23 @@ class Pipeline:
 
     def _repeat_step(self, envelope: Envelope, claim: Unpublished) -> str:
         envelope = envelope.evolve(generation=claim.generation, attempt=claim.attempt)
-        self._publish_step(envelope, claim.step)
-        self._held(lambda: self._clear(envelope))
-        log_step("step repeated", envelope, outcome=claim.step.do, reason=claim.step.reason)
+        self._steps.publish(envelope, claim.step)
+        self._journal.step(
+            "step repeated", envelope, outcome=claim.step.do, reason=claim.step.reason
+        )
         return claim.step.do
 
-    def _publish_step(self, envelope: Envelope, step: NextStep) -> None:
-        if step.do == "delay":
-            self._delay(envelope.evolve(attempt=envelope.attempt + 1, alone=False), step.rung)
-            return
-        attempts = self._held(lambda: self.tools.ledger.attempts(envelope.notification.id))
-        self._bury(envelope, step.reason, step.detail, attempts)
-
-    def _wait_for_other(self, envelope: Envelope, claim: Busy) -> str:
-        """Comes back when the other's lease has ended: then its outcome is known, or not."""
-        self._delay(envelope, rung_for(claim.seconds, self.tools.rungs))
-        log_step("skipped", envelope, outcome="busy")
-        return "busy"
+    def _put_off(self, envelope: Envelope, seconds: float, why: str) -> str:
+        """Comes back later as it is: that was no attempt."""
+        self._steps.delay(envelope, rung_for(seconds, self.tools.rungs))
+        self._journal.step("skipped", envelope, outcome=why)
+        return why
 
     def archive(self, envelope: Envelope, reason: Reason, detail: str) -> str:
         """Sends it to the archive without an attempt, confirmed."""
-        self._bury(envelope, reason, detail, ())
-        log_step("archived", envelope, outcome="dead", reason=reason, detail=detail)
+        self._steps.bury(envelope, reason, detail, ())
+        self._journal.step("archived", envelope, outcome="dead", reason=reason, detail=detail)
         return "dead"
-
-    def _delay(self, envelope: Envelope, seconds: int) -> None:
-        exchange = rung(envelope.notification.priority, seconds)
-        message = encode(envelope, now=self.tools.now())
-        self._held(lambda: self.tools.publisher.publish(exchange, message))
-
-    def _bury(
-        self, envelope: Envelope, reason: str, detail: str, attempts: Sequence[dict[str, Any]]
-    ) -> None:
-        now = self.tools.now()
-        letter = deadletter.from_envelope(envelope, Reason(reason), detail, attempts, now)
-        message = deadletter.encode(letter, now=now)
-        self._held(lambda: self.tools.publisher.publish(DEAD, message))
-
-    def _clear(self, envelope: Envelope) -> None:
-        self.tools.ledger.clear(envelope.notification.id, envelope.generation, envelope.attempt)
-
-    def _held(self, act: Callable[[], _T]) -> _T:
-        """Does what must succeed before the message is let go; pauses grow between tries."""
-        pause, give_up = 0.5, time.monotonic() + _PATIENCE
-        while True:
-            try:
-                return act()
-            except (Unavailable, PublishError) as error:
-                log.warning("step not durable yet", extra=event(error=str(error), pause=pause))
-                if time.monotonic() > give_up:
-                    raise HandBack(str(error)) from error
-                if self.tools.pause(pause):
-                    give_up = min(give_up, time.monotonic() + _STOP_PATIENCE)
-                pause = min(pause * 2, _LONGEST_PAUSE)
-
-    def _provider(self, claim: Claimed) -> Provider:
-        return self.tools.providers[(claim.attempt - 1) % len(self.tools.providers)]
 
     def _problem(self, envelope: Envelope) -> str | None:
         notification = envelope.notification
@@ -261,4 +281,6 @@ class Pipeline:
             check_size(notification, self.settings.send.max_bytes)
         except InvalidNotification as error:
             return str(error)
+        if self.tools.router.too_large(notification):
+            return "is more than any provider sends in a day"
         return None

@@ -27,6 +27,7 @@ DETAIL: Final = "notify-detail"
 ATTEMPTS: Final = "notify-attempts"
 TRACE: Final = "traceparent"
 ALONE: Final = "notify-alone"
+PROVIDER: Final = "notify-provider"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +36,8 @@ class Envelope:
 
     A generation begins when the notification is published or replayed; its attempts count
     from 1. ``first_queued`` is the start of the generation, from which retries are limited.
-    ``alone`` asks for a process of its own: it may have killed a worker.
+    ``alone`` asks for a process of its own: it may have killed a worker. ``provider`` is the
+    one that may have had it already, and can tell a repeat.
     """
 
     notification: Notification
@@ -44,10 +46,16 @@ class Envelope:
     first_queued: datetime = field(default_factory=lambda: datetime.now(UTC))
     trace: str | None = None
     alone: bool = False
+    provider: str = ""
 
     @property
     def routing_key(self) -> str:
         return f"{self.notification.channel}.{self.notification.priority}"
+
+    @property
+    def queue(self) -> tuple[str, str]:
+        """Channel and priority."""
+        return self.notification.channel, self.notification.priority
 
     def evolve(self, **changes: Any) -> Self:
         return replace(self, **changes)
@@ -125,6 +133,8 @@ def _own_headers(envelope: Envelope) -> dict[str, Any]:
         headers[TRACE] = envelope.trace
     if envelope.alone:
         headers[ALONE] = True
+    if envelope.provider:
+        headers[PROVIDER] = envelope.provider
     return headers
 
 
@@ -163,6 +173,7 @@ def decode(headers: Mapping[str, Any], notification: Any) -> Envelope:
         first_queued=first_queued,
         trace=_trace(headers),
         alone=headers.get(ALONE) is True,
+        provider=_provider(headers),
     )
 
 
@@ -183,6 +194,11 @@ def _counter(headers: Mapping[str, Any], name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
         raise MessageError(f"{name}: must be a positive whole number")
     return value
+
+
+def _provider(headers: Mapping[str, Any]) -> str:
+    value = headers.get(PROVIDER)
+    return value if isinstance(value, str) and len(value) <= 32 else ""
 
 
 def _trace(headers: Mapping[str, Any]) -> str | None:

@@ -87,6 +87,11 @@ class Notification:
         """A copy with other values, checked like a new one."""
         return replace(self, **changes)
 
+    @property
+    def size(self) -> int:
+        """Bytes of its JSON form."""
+        return len(json.dumps(self.to_dict(), ensure_ascii=False).encode())
+
     def to_dict(self) -> dict[str, Any]:
         """The versioned JSON form; fields without a value are left out."""
         values: dict[str, Any] = {"v": VERSION}

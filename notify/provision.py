@@ -7,6 +7,7 @@ from notify.broker import declare, reach
 from notify.config import Settings
 from notify.errors import ConfigError, LedgerUnavailable
 from notify.ledger import Ledger
+from notify.limits import Limits
 from notify.management import Management
 from notify.topology import Topology
 
@@ -23,7 +24,12 @@ def management(settings: Settings) -> Management:
 
 def ledger(settings: Settings) -> Ledger:
     redis = settings.redis
-    return Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout)
+    return Ledger(redis.url, prefix=redis.prefix, timeout=redis.timeout, replicas=redis.replicas)
+
+
+def limits(settings: Settings) -> Limits:
+    redis = settings.redis
+    return Limits(redis.url, prefix=redis.prefix, timeout=redis.timeout)
 
 
 def declare_all(settings: Settings) -> None:

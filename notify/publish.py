@@ -1,6 +1,5 @@
 """Publishing from Python: ``Client``."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,7 +113,7 @@ def check_deliverable(notification: Notification, settings: Settings, now: datet
 
 def check_size(notification: Notification, limit: int) -> None:
     """Raises ``InvalidNotification`` when the JSON form has more than ``limit`` bytes."""
-    size = len(json.dumps(notification.to_dict(), ensure_ascii=False).encode())
+    size = notification.size
     if size > limit:
         raise InvalidNotification(
             "notification", f"has {size} bytes, {notification.channel} takes at most {limit}"

@@ -62,9 +62,10 @@ def _tell_record(record: dict[str, Any]) -> list[str]:
 def _tell_attempt(attempt: dict[str, Any]) -> str:
     via = f" via {attempt['provider']}" if attempt["provider"] else ""
     code = f" ({attempt['code']})" if attempt.get("code") else ""
+    said = f"; it said: {attempt['answer']}" if attempt.get("answer") else ""
     return (
         f"  {attempt['at']}  attempt {attempt['attempt']}{via}: "
-        f"{attempt['outcome']}, {attempt['reason']}{code} after {attempt['ms']} ms"
+        f"{attempt['outcome']}, {attempt['reason']}{code} after {attempt['ms']} ms{said}"
     )
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from celery import Celery, Task
 from celery.exceptions import Reject
 
-from notify.deliver import HandBack
 from notify.errors import MessageError
 from notify.message import TASK, Envelope, decode
+from notify.steps import HandBack
 from notify.telemetry import event, safe_traceback
 
 log = logging.getLogger(__name__)

@@ -41,6 +41,8 @@ timeout = "1s"
 batch_wait = "0.05s"
 [log]
 format = "json"
+[metrics]
+first_port = {metrics}
 """
 CHANNEL = """
 [queues.urgent]
@@ -59,18 +61,20 @@ normal = "{give_up_after}"
 deadline = "{deadline}"
 lease = "{lease}"
 unknown = "{unknown}"
-[[providers]]
+{throttle}
 """
 PROVIDERS = {
     "sms": (
-        'name = "texts"\ntype = "http-sms"\nurl = "${NOTIFY_SANDBOX_HTTP}/sms"\n'
+        '[[providers]]\nname = "texts"\ntype = "http-sms"\nurl = "${NOTIFY_SANDBOX_HTTP}/sms"\n'
         "takes_idempotency_key = true\n"
     ),
     "email": (
-        'name = "mails"\ntype = "smtp"\nhost = "127.0.0.1"\n'
+        '[[providers]]\nname = "mails"\ntype = "smtp"\nhost = "127.0.0.1"\n'
         'port = "${NOTIFY_SANDBOX_SMTP_PORT}"\nsecurity = "none"\nsender = "notify@example.com"\n'
     ),
-    "webhook": 'name = "hooks"\ntype = "webhook"\n',
+    "webhook": (
+        '[[providers]]\nname = "hooks"\ntype = "webhook"\nallow = "${NOTIFY_WEBHOOK_ALLOW}"\n'
+    ),
 }
 
 
@@ -114,7 +118,7 @@ class Deployment:
     processes: list[Process] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        values = {
+        values: dict[str, Any] = {
             "rungs": [1, 2, 4],
             "delivery_limit": 10,
             "heartbeat": 10,
@@ -123,12 +127,15 @@ class Deployment:
             "deadline": "5s",
             "lease": "12s",
             "unknown": "archive",
+            "throttle": "",
+            "metrics": 0,
             "prefix": self.prefix,
         } | self.options
+        providers = PROVIDERS | values.pop("providers", {})
         config = self.directory / "config"
         (config / "channels").mkdir(parents=True)
         (config / "notify.toml").write_text(MAIN.format(**values))
-        for name, provider in PROVIDERS.items():
+        for name, provider in providers.items():
             text = CHANNEL.format(**values) + provider
             (config / "channels" / f"{name}.toml").write_text(text)
         self.environ = dict(os.environ) | self.servers.environment() | self._own(config)
@@ -146,6 +153,7 @@ class Deployment:
             "NOTIFY_ARCHIVE_URL": f"sqlite:///{self.directory}/archive.sqlite3",
             "NOTIFY_SANDBOX_HTTP": self.sandbox.http_url,
             "NOTIFY_SANDBOX_SMTP_PORT": str(self.sandbox.smtp_port),
+            "NOTIFY_WEBHOOK_ALLOW": "127.0.0.0/8,::1/128",
         }
 
     def start(self, *arguments: str) -> Process:

@@ -78,7 +78,7 @@ def show(context: Context, key: str, reveal: bool, as_json: bool) -> None:
                 f"{name:12} {value}" for name, value in item.items() if value not in ("", None)
             )
         )
-        columns = ["attempt", "at", "provider", "outcome", "reason", "code", "ms"]
+        columns = ["attempt", "at", "provider", "outcome", "reason", "code", "ms", "answer"]
         print_table(columns, [[a.get(c, "") for c in columns] for a in attempts])
 
 

@@ -6,7 +6,19 @@ from pathlib import Path
 
 import click
 
-from notify.cli import config, dead, drill, local, queues, run, schedule, send, status, topology
+from notify.cli import (
+    config,
+    dead,
+    drill,
+    local,
+    providers,
+    queues,
+    run,
+    schedule,
+    send,
+    status,
+    topology,
+)
 from notify.cli.context import Context, exit_code
 from notify.errors import NotifyError
 
@@ -37,7 +49,8 @@ def cli(context: click.Context, directory: Path | None) -> None:
     context.obj = Context(directory)
 
 
-for module in (config, topology, send, run, status, queues, dead, schedule, local, drill):
+_QUESTIONS = (status, queues, providers, dead)
+for module in (config, topology, send, run, *_QUESTIONS, schedule, local, drill):
     for command in module.COMMANDS:
         cli.add_command(command)
 

@@ -8,12 +8,14 @@ import threading
 from typing import Any, Final
 
 from notify.config import load_settings
-from notify.deliver import HandBack, Pipeline
+from notify.deliver import Pipeline
 from notify.message import Envelope, decode, encode_parts
 from notify.outcomes import Reason
+from notify.steps import HandBack, Pause
 from notify.telemetry import set_up_logging
 
 _HANDED_BACK: Final = 75
+_PAUSED: Final = 76
 # Beside the send itself: the start of Python, and the wait for a step to become durable.
 _MORE_SECONDS: Final = 60.0
 
@@ -25,6 +27,8 @@ def deliver_alone(pipeline: Pipeline, envelope: Envelope, redelivered: bool) -> 
     code = _run(pipeline.name, json.dumps(document), pipeline.settings.send.deadline)
     if code == _HANDED_BACK:
         raise HandBack("handed back by the process of its own")
+    if code == _PAUSED:
+        raise Pause("nothing can be sent now")
     if code != 0:
         detail = f"the process that delivered it alone ended with {code}"
         return pipeline.archive(envelope, Reason.POISON, detail)
@@ -54,9 +58,14 @@ def main(channel: str, document: dict[str, Any]) -> int:
     pipeline = make_pipeline(settings, channel, threading.Event().wait)
     envelope = decode(document["headers"], document["notification"])
     try:
+        pipeline.tools.router.open()
         pipeline.deliver(envelope, redelivered=document["redelivered"])
+    except Pause:
+        return _PAUSED
     except HandBack:
         return _HANDED_BACK
+    finally:
+        pipeline.tools.router.close()
     return 0
 
 

@@ -1,12 +1,17 @@
 """Puts the pipeline of one channel together."""
 
+import os
+import socket
 from collections.abc import Callable
 
 from notify.channels import build_provider
-from notify.config import Settings
-from notify.deliver import Pipeline, Tools
-from notify.provision import ledger
+from notify.config import ChannelSettings, Settings
+from notify.deliver import Pipeline
+from notify.limits import Limits
+from notify.provision import ledger, limits
 from notify.publish import open_publisher
+from notify.routing import Fleet, Router
+from notify.tools import Tools
 
 
 def make_pipeline(settings: Settings, channel: str, pause: Callable[[float], bool]) -> Pipeline:
@@ -15,8 +20,23 @@ def make_pipeline(settings: Settings, channel: str, pause: Callable[[float], boo
     tools = Tools(
         ledger=ledger(settings),
         publisher=open_publisher(settings),
-        providers=[build_provider(provider) for provider in own.providers],
+        router=_router(channel, own, limits(settings), pause),
         rungs=settings.broker.rungs,
         pause=pause,
     )
     return Pipeline(channel, own, tools)
+
+
+def _router(
+    channel: str, own: ChannelSettings, shared: Limits, pause: Callable[[float], bool]
+) -> Router:
+    lease = own.send.lease
+    owner = f"{socket.gethostname()}/{os.getpid()}"
+    return Router(
+        Fleet(channel, own.providers, shared, owner=owner, lease=lease),
+        {each.name: (build_provider(each), each) for each in own.providers},
+        shared,
+        lease=lease,
+        throttle=own.throttle,
+        pause=pause,
+    )

@@ -5,30 +5,39 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
+from notify.routing import Opening
 from notify.telemetry import event
 
 log = logging.getLogger(__name__)
 
-_PROBE_EVERY: Final = 1.0
+_LOOK_EVERY: Final = 1.0
 # The event loop is never busy for so long; after it the message goes back all the same.
 _CLOSING_TAKES: Final = 5.0
 
 
 class Gate:
-    """Between the queue and the threads. ``close`` may be called from any thread."""
+    """Between the queue and the threads. ``close`` may be called from any thread.
 
-    def __init__(self, queue: str, probe: Callable[[], object], stopping: threading.Event) -> None:
+    ``look`` says how far it may be open, and why not further; it raises while that cannot
+    be known. On trial it is open for one message: a message that is taken and cannot be sent
+    goes back to its queue, and RabbitMQ counts that against its delivery limit.
+    """
+
+    def __init__(
+        self, queue: str, look: Callable[[], tuple[Opening, str]], stopping: threading.Event
+    ) -> None:
         self._queue = queue
-        self._probe = probe
+        self._look = look
         self._stopping = stopping
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        self._on_trial = False
         self._reason = ""
         self.consumer: Any = None
 
     @property
     def reason(self) -> str:
-        """Why nothing is consumed; empty while the gate is open."""
+        """Why nothing is consumed, or one message at most; empty while the gate is open."""
         return self._reason
 
     def close(self, reason: str) -> None:
@@ -41,6 +50,15 @@ class Gate:
                 threading.Thread(target=self._reopen_later, daemon=True).start()
         self._closed.wait(_CLOSING_TAKES)
 
+    def let_in(self) -> None:
+        """A message has come: on trial it is the only one, and the gate closes behind it."""
+        with self._lock:
+            if not self._on_trial:
+                return
+            self._on_trial = False
+            self.consumer.call_soon(self._cancel)
+        self._closed.wait(_CLOSING_TAKES)
+
     def _cancel(self) -> None:
         try:
             if self.consumer.task_consumer is not None:
@@ -49,19 +67,42 @@ class Gate:
             self._closed.set()
 
     def _reopen_later(self) -> None:
-        while not self._stopping.wait(_PROBE_EVERY):
+        while not self._stopping.wait(_LOOK_EVERY):
             try:
-                self._probe()
+                opening, why = self._look()
             except Exception as error:
                 log.debug("still paused", extra=event(why=type(error).__name__))
                 continue
-            self.consumer.call_soon(self._open)
-            return
+            if opening is Opening.OPEN:
+                self.consumer.call_soon(self._open)
+                return
+            self._reason = why
+            if opening is Opening.TRIAL:
+                self._begin_trial()
+
+    def _begin_trial(self) -> None:
+        with self._lock:
+            if not self._on_trial:
+                self._on_trial = True
+                self.consumer.call_soon(self._consume, 1)
 
     def _open(self) -> None:
-        self._closed.clear()
-        self._reason = ""
-        self.consumer.app.amqp.queues.select_add(self.consumer.app.amqp.queues[self._queue])
-        if self.consumer.task_consumer is not None:
-            self.consumer.add_task_queue(self._queue)
+        with self._lock:
+            self._on_trial = False
+            self._reason = ""
+        self._consume(self.consumer.qos.value if self.consumer.qos else 0)
         log.info("resumed", extra=event(queue=self._queue))
+
+    def _consume(self, most: int) -> None:
+        """Takes at most so many messages at once; RabbitMQ fixes that when consuming begins."""
+        self._closed.clear()
+        consumer, queues = self.consumer, self.consumer.app.amqp.queues
+        if consumer.task_consumer is None:
+            # Between two connections: the next one consumes what is selected.
+            queues.select_add(queues[self._queue])
+            return
+        if consumer.task_consumer.consuming_from(self._queue):
+            consumer.cancel_task_queue(self._queue)
+        queues.select_add(queues[self._queue])
+        consumer.task_consumer.qos(prefetch_count=most)
+        consumer.add_task_queue(self._queue)

@@ -1,5 +1,6 @@
 """Celery's request without the ways in which it throws a message away or shows its content."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -9,6 +10,21 @@ from celery.worker.request import Request as CeleryRequest
 from notify.message import ID
 
 _EMBED: Final = {"callbacks", "errbacks", "chain", "chord"}
+
+
+class TakenBack(logging.Filter):
+    """Celery's critical error for each message that it holds when RabbitMQ goes away.
+
+    The broker hands the message out again, and the ledger knows what became of it: one line
+    in the log for a person who wonders, and nothing to wake anybody up for.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno == logging.CRITICAL and str(record.msg).startswith("Couldn't "):
+            record.levelno, record.levelname = logging.INFO, "INFO"
+            record.msg, record.args = "connection lost: a message will come again", ()
+            record.exc_info = None
+        return True
 
 
 class Request(CeleryRequest):

@@ -17,18 +17,22 @@ from notify import topology
 from notify.app import make_app
 from notify.broker import Depth, tolerate_foreign_properties
 from notify.config import Settings
-from notify.deliver import HandBack, Pipeline
+from notify.deliver import Pipeline
 from notify.errors import LedgerUnavailable, UsageError
 from notify.ledger import Ledger
 from notify.message import Envelope
 from notify.provision import check_services
+from notify.routing import Opening
+from notify.steps import Pause
 from notify.tasks import register
 from notify.telemetry import event, set_up_logging
 from notify.worker.alone import deliver_alone
 from notify.worker.assembly import make_pipeline
 from notify.worker.gate import Gate
+from notify.worker.numbers import show_metrics
 from notify.worker.probe import Probe, ProbeStep
 from notify.worker.program import Program
+from notify.worker.request import TakenBack
 from notify.worker.supervisor import tell_supervisor
 from notify.worker.watch import EXIT_NOT_ALIVE, Watch
 
@@ -47,13 +51,15 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
     if (channel, priority) not in settings.queues():
         known = ", ".join(f"{c} {p}" for c, p in settings.queues())
         raise UsageError(f"no queue for {channel} {priority}; configured: {known}")
+    set_up_logging(settings.log.level, settings.log.format)
     check_services(settings, channel, priority)
     stopping = threading.Event()
     pipeline = make_pipeline(settings, channel, stopping.wait)
     tolerate_foreign_properties()
     app = make_app(settings)
     queue = topology.work_queue(channel, priority)
-    gate = Gate(queue, pipeline.tools.ledger.probe, stopping)
+    pipeline.tools.router.fleet.start()
+    gate = Gate(queue, _look(pipeline, urgent=priority == "urgent"), stopping)
     probe = Probe(pipeline.tools.publisher, _PROBE_TIMEOUT)
     app.notify_gate, app.notify_probe = gate, probe
     app.steps["consumer"].add(ProbeStep)
@@ -69,7 +75,9 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
         stopping=stopping,
     )
     watch.start()
+    show_metrics(settings, pipeline, gate, priority)
     exit_code = _serve(app, settings, queue, f"{channel}-{priority}", concurrency, stopping)
+    pipeline.tools.router.close()
     pipeline.tools.publisher.close()
     pipeline.tools.ledger.close()
     return EXIT_NOT_ALIVE if watch.gave_up else exit_code
@@ -93,15 +101,23 @@ class _Progress:
             self._ledger.note_progress(self._queue, published)
 
 
+def _look(pipeline: Pipeline, *, urgent: bool) -> Callable[[], tuple[Opening, str]]:
+    def look() -> tuple[Opening, str]:
+        pipeline.tools.ledger.probe()
+        return pipeline.tools.router.fleet.opening(urgent)
+
+    return look
+
+
 def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
     def deliver(envelope: Envelope, redelivered: bool) -> str:
+        gate.let_in()
         try:
             if envelope.alone:
                 return deliver_alone(pipeline, envelope, redelivered)
             return pipeline.deliver(envelope, redelivered=redelivered)
-        except HandBack as reason:
-            if isinstance(reason.__cause__, LedgerUnavailable):
-                gate.close(str(reason))
+        except Pause as reason:
+            gate.close(str(reason))
             raise
 
     return deliver
@@ -117,6 +133,7 @@ def _serve(
 ) -> int:
     def own_logging(**_: object) -> None:
         set_up_logging(settings.log.level, settings.log.format)
+        logging.getLogger("celery.worker.request").addFilter(TakenBack())
 
     signals.setup_logging.connect(own_logging, weak=False)
     # Celery warns of root because a pickled message could then do anything; ours are JSON only.

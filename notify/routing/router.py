@@ -1,0 +1,266 @@
+"""Gives each notification its turn with a provider."""
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from notify.channels import Provider
+from notify.config import AnyProvider, ThrottleSettings
+from notify.errors import LedgerUnavailable
+from notify.limits import Account, Denied, Granted, Limits
+from notify.notification import Notification
+from notify.outcomes import DeliveryFailure, Outcome
+from notify.routing.choice import Availability, NoProvider, Standing, in_order, why_none
+from notify.routing.cost import cost
+from notify.routing.fleet import Fleet
+from notify.telemetry import event
+
+log = logging.getLogger(__name__)
+
+# A waiting thread looks up so often whether it shall stop, or go elsewhere.
+_LOOK_UP: Final = 1.0
+# Below RabbitMQ's consumer timeout of 30 minutes, which would close the channel for all.
+_LONGEST_WAIT: Final = 1200.0
+# Between two providers the claim's lease runs.
+_SHORT_WAIT: Final = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """The right to hand one notification to one provider now."""
+
+    provider: Provider
+    granted: Granted | None = None
+    breaker_turn: int = 0
+    trial: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.provider.name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lane:
+    """One provider, and the lock by which one thread at a time asks for its next slot."""
+
+    provider: Provider
+    settings: AnyProvider
+    lock: threading.Lock
+
+
+def _beyond_a_day(settings: AnyProvider, notification: Notification, urgent: bool) -> bool:
+    limits = settings.limits
+    if limits.daily is None:
+        return False
+    most = limits.daily if urgent else limits.for_normal(limits.daily)
+    return cost(notification, limits.unit) > most
+
+
+class Router:
+    """The providers of one channel, for the threads of one worker. Thread-safe.
+
+    ``pause`` waits that many seconds and answers whether the worker is stopping.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        providers: Mapping[str, tuple[Provider, AnyProvider]],
+        limits: Limits,
+        *,
+        lease: float,
+        throttle: ThrottleSettings,
+        pause: Callable[[float], bool],
+        draw: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.fleet = fleet
+        self._lanes = {
+            name: Lane(provider=provider, settings=settings, lock=threading.Lock())
+            for name, (provider, settings) in providers.items()
+        }
+        self._limits = limits
+        self._lease = lease
+        self._throttle = throttle
+        self._pause = pause
+        self._draw = draw
+        self._clock = clock
+
+    def throttled(self, notification: Notification) -> float:
+        """Seconds until its recipient may have one more; 0 where it may now.
+
+        Raises ``LedgerUnavailable``.
+        """
+        settings = self._throttle
+        if not (settings.per_recipient or settings.same_content):
+            return 0.0
+        return self._limits.throttle(
+            notification.channel,
+            # The same mailbox to every mail server that is still in use.
+            notification.recipient.casefold(),
+            notification.digest,
+            notification.id,
+            settings,
+        )
+
+    def too_large(self, notification: Notification) -> bool:
+        """Whether no provider would ever send so much in one day."""
+        urgent = notification.priority == "urgent"
+        return all(
+            _beyond_a_day(lane.settings, notification, urgent) for lane in self._lanes.values()
+        )
+
+    def turn(self, notification: Notification, *, pinned: str = "") -> Turn:
+        """Waits for a turn with the best provider.
+
+        Raises ``NoProvider`` when none may be used or the worker is stopping, and
+        ``LedgerUnavailable``.
+        """
+        give_up = self._clock() + _LONGEST_WAIT
+        while self._clock() < give_up:
+            turn, wait = self._try(notification, pinned, (), _LOOK_UP)
+            if turn is not None:
+                return self._when_it_comes(turn)
+            if self._pause(wait):
+                raise NoProvider("the worker is stopping")
+        raise NoProvider("its turn did not come in twenty minutes")
+
+    def next_turn(self, notification: Notification, tried: Collection[str]) -> Turn | None:
+        """A turn with another provider, if one can be had at once.
+
+        Raises ``LedgerUnavailable``.
+        """
+        with suppress(NoProvider):
+            turn, _ = self._try(notification, "", tried, 0.0)
+            if turn is not None and turn.granted and turn.granted.wait > _SHORT_WAIT:
+                self.give_back(turn)
+                return None
+            return turn and self._when_it_comes(turn)
+        return None
+
+    def _try(
+        self, notification: Notification, pinned: str, tried: Collection[str], patience: float
+    ) -> tuple[Turn | None, float]:
+        """A turn, or how long to wait before the next try."""
+        standings = self.fleet.standings(notification.priority == "urgent")
+        for standing in in_order(standings, pinned=pinned, tried=tried, draw=self._draw()):
+            answer = self._ask(standing, notification, patience)
+            if isinstance(answer, Turn):
+                return answer, 0.0
+            if answer is not None and patience:
+                return None, answer
+        raise NoProvider(why_none(self.fleet.standings(notification.priority == "urgent")))
+
+    def _ask(
+        self, standing: Standing, notification: Notification, patience: float
+    ) -> Turn | float | None:
+        """A turn, seconds to wait for one, or None where there is none to be had."""
+        lane = self._lanes[standing.name]
+        if standing.availability is not Availability.ON_TRIAL:
+            return self._slot(lane, notification, patience)
+        if not self.fleet.permit(standing.name, use=False):
+            return None
+        answer = self._slot(lane, notification, patience)
+        if not isinstance(answer, Turn):
+            return answer
+        if not self.fleet.permit(standing.name, use=True):
+            self.give_back(answer)
+            return None
+        return replace(answer, trial=True)
+
+    def _slot(self, lane: Lane, notification: Notification, patience: float) -> Turn | float | None:
+        if not (lane.settings.limits.any or self.fleet.slowed(lane.settings.name)):
+            return self._turn(lane, None)
+        # One thread at a time asks; the others would ask in vain.
+        if not lane.lock.acquire(timeout=patience):
+            return 0.0
+        try:
+            answer = self._reserve(lane, notification)
+            if isinstance(answer, Granted):
+                return self._turn(lane, answer)
+            if answer is not None and patience:
+                self._pause(min(answer, patience))
+                return 0.0
+            return answer
+        finally:
+            lane.lock.release()
+
+    def _turn(self, lane: Lane, granted: Granted | None) -> Turn:
+        turn = self.fleet.breaker_turn(lane.settings.name)
+        return Turn(provider=lane.provider, granted=granted, breaker_turn=turn)
+
+    def _reserve(self, lane: Lane, notification: Notification) -> Granted | float | None:
+        name, limits = lane.settings.name, lane.settings.limits
+        urgent = notification.priority == "urgent"
+        answer = self._limits.reserve(
+            self._account(name),
+            limits,
+            cost=cost(notification, limits.unit),
+            urgent=urgent,
+            lease=self._lease,
+        )
+        if not isinstance(answer, Denied):
+            return answer
+        if answer.why == "daily":
+            self.fleet.exhaust(name, urgent=urgent, seconds=answer.wait)
+            return None
+        return answer.wait
+
+    def _when_it_comes(self, turn: Turn) -> Turn:
+        if turn.granted and turn.granted.wait > 0 and self._pause(turn.granted.wait):
+            self.give_back(turn)
+            raise NoProvider("the worker is stopping")
+        return turn
+
+    def done(self, turn: Turn, outcome: Outcome, seconds: float) -> None:
+        """What came of a turn, and how long it took. Never raises."""
+        failure = outcome if isinstance(outcome, DeliveryFailure) else None
+        faulty = failure is not None and failure.at_provider
+        with suppress(LedgerUnavailable):
+            if failure is not None and failure.slow_down:
+                self._slow_down(turn.name, failure)
+            if turn.granted is not None:
+                self._release(turn.name, turn.granted, unused=False)
+        self.fleet.note(
+            turn.name,
+            failed=faulty,
+            seconds=seconds,
+            breaker_turn=turn.breaker_turn,
+            trial=turn.trial,
+        )
+
+    def _slow_down(self, name: str, failure: DeliveryFailure) -> None:
+        log.warning("provider wants less", extra=event(channel=self.fleet.channel, provider=name))
+        account = self._account(name)
+        limits = self._lanes[name].settings.limits
+        self._limits.slow_down(account, limits, retry_after=failure.retry_after)
+
+    def give_back(self, turn: Turn | None) -> None:
+        """Nothing was sent in this turn. Never raises."""
+        if turn is None:
+            return
+        if turn.trial:
+            self.fleet.keep_permit(turn.name)
+        with suppress(LedgerUnavailable):
+            if turn.granted is not None:
+                self._release(turn.name, turn.granted, unused=True)
+
+    def _release(self, name: str, granted: Granted, *, unused: bool) -> None:
+        account = self._account(name)
+        self._limits.release(account, granted, self._lanes[name].settings.limits, unused=unused)
+
+    def _account(self, name: str) -> Account:
+        return Account(channel=self.fleet.channel, provider=name)
+
+    def open(self) -> None:
+        """Learns how the providers are; where Redis is away, the claim will say so."""
+        with suppress(LedgerUnavailable):
+            self.fleet.report()
+
+    # What is left to tell is told with the same call.
+    close = open

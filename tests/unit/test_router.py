@@ -1,0 +1,339 @@
+"""Turns: waited for, refused, gone on to the next provider; with limits that are scripted."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from notify.config import AnyProvider, LimitSettings, ThrottleSettings
+from notify.errors import LedgerUnavailable
+from notify.limits import Account, Denied, Granted, Sample, State
+from notify.notification import Notification
+from notify.outcomes import PermanentFailure, Reason, Receipt, TemporaryFailure, UnknownOutcome
+from notify.routing import Fleet, NoProvider, Opening, Router
+from tests.deployment import sms
+
+LIMITED = LimitSettings.model_validate({"rate": "50/s"})
+RECEIPT = Receipt(provider="a")
+DOWN = TemporaryFailure(Reason.CONNECTION_FAILED)
+
+
+def granted(wait: float = 0.0) -> Granted:
+    return Granted(wait=wait, token="t", urgent=False, cost=1, day="", before="", after="")
+
+
+class Scripted:
+    """Stands for ``Limits``: answers as told, and keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[Granted | Denied]] = {}
+        self.states: dict[str, State] = {}
+        self.reported: list[Mapping[str, Sample]] = []
+        self.released: list[tuple[str, bool]] = []
+        self.slowed: list[tuple[str, float | None]] = []
+        self.probes = {"a": True, "b": True}
+        self.asked = 0
+        self.away = False
+
+    def reserve(self, account: Account, limits: Any, **_: Any) -> Granted | Denied:
+        self.check()
+        script = self.answers.get(account.provider, [])
+        return script.pop(0) if script else granted()
+
+    def release(self, account: Account, taken: Granted, limits: Any, *, unused: bool) -> None:
+        self.released.append((account.provider, unused))
+
+    def slow_down(self, account: Account, limits: Any, *, retry_after: float | None) -> None:
+        self.slowed.append((account.provider, retry_after))
+
+    def report(
+        self, channel: str, samples: Mapping[str, Sample], settings: Mapping[str, Any]
+    ) -> dict[str, State]:
+        self.check()
+        self.reported.append(samples)
+        return {name: self.states.get(name, State()) for name in settings}
+
+    def try_probe(self, account: Account, owner: str, seconds: float) -> bool:
+        self.asked += 1
+        return self.probes[account.provider]
+
+    def throttle(self, *_: Any) -> float:
+        return 7.0
+
+    def check(self) -> None:
+        if self.away:
+            raise LedgerUnavailable("Redis: away")
+
+
+class Fake:
+    """A provider that is only named."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def send(self, notification: Notification, *, deadline: float) -> Receipt:
+        return Receipt(provider=self.name)
+
+
+class Clock:
+    """Time passes only where somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.stopping = False
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> bool:
+        self.now += seconds
+        return self.stopping
+
+
+class Bench:
+    """A router of providers ``a`` and ``b``."""
+
+    def __init__(self, a: LimitSettings, b: LimitSettings, **throttle: Any) -> None:
+        self.limits, self.clock = Scripted(), Clock()
+        own = [AnyProvider(name="a", limits=a), AnyProvider(name="b", limits=b)]
+        shared: Any = self.limits
+        self.fleet = Fleet("sms", own, shared, owner="me", lease=30.0, clock=self.clock)
+        self.router = Router(
+            self.fleet,
+            {each.name: (Fake(each.name), each) for each in own},
+            shared,
+            lease=30.0,
+            throttle=ThrottleSettings(**throttle),
+            pause=self.clock.pause,
+            draw=lambda: 0.0,
+            clock=self.clock,
+        )
+
+    def be(self, **states: State) -> None:
+        self.limits.states = states
+        self.fleet.report()
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(LimitSettings(), LimitSettings())
+
+
+@pytest.fixture
+def limited() -> Bench:
+    return Bench(LIMITED, LIMITED)
+
+
+NOTE = sms()
+
+
+def test_the_first_provider_has_the_turn_and_without_limits_redis_is_not_asked(
+    bench: Bench,
+) -> None:
+    bench.limits.away = True
+    assert bench.router.turn(NOTE).name == "a"
+    assert bench.router.turn(NOTE, pinned="b").name == "b"
+
+
+def test_a_slot_ahead_is_waited_for(limited: Bench) -> None:
+    limited.limits.answers["a"] = [granted(0.2)]
+    assert limited.router.turn(NOTE).granted == granted(0.2)
+    assert limited.clock.now == 1000.2
+
+
+def test_who_is_denied_asks_again_when_told(limited: Bench) -> None:
+    limited.limits.answers["a"] = [Denied(wait=0.3, why="rate"), Denied(wait=0.1, why="slowed")]
+    assert limited.router.turn(NOTE).name == "a"
+    assert limited.clock.now == pytest.approx(1000.4)
+
+
+def test_a_breaker_that_opens_while_somebody_waits_sends_him_to_the_next(limited: Bench) -> None:
+    limited.limits.answers["a"] = [Denied(wait=0.3, why="rate")] * 1000
+    limited.be(a=State(breaker="open"))
+    assert limited.router.turn(NOTE).name == "b"
+
+
+def test_a_daily_cap_that_is_reached_takes_the_provider_out_until_the_day_ends(
+    limited: Bench,
+) -> None:
+    limited.limits.answers["a"] = [Denied(wait=3600, why="daily")]
+    assert limited.router.turn(NOTE).name == "b"
+    assert limited.router.turn(NOTE).name == "b"
+    # Urgent ones have a share of their own.
+    assert limited.router.turn(sms(priority="urgent")).name == "a"
+    limited.clock.now += 3600
+    assert limited.router.turn(NOTE).name == "a"
+
+
+def test_nobody_is_left(limited: Bench) -> None:
+    limited.be(a=State(mode="disabled"), b=State(breaker="open"))
+    with pytest.raises(NoProvider, match="a: disabled, b: breaker open"):
+        limited.router.turn(NOTE)
+    assert limited.fleet.opening(urgent=False) == (
+        Opening.CLOSED,
+        "a: disabled, b: breaker open",
+    )
+
+
+def test_a_stop_ends_the_wait_and_the_slot_is_given_back(limited: Bench) -> None:
+    limited.clock.stopping = True
+    limited.limits.answers["a"] = [granted(0.2)]
+    with pytest.raises(NoProvider, match="stopping"):
+        limited.router.turn(NOTE)
+    assert limited.limits.released == [("a", True)]
+
+
+def test_a_wait_without_end_ends(limited: Bench) -> None:
+    limited.limits.answers = {"a": [Denied(wait=60, why="rate")] * 10_000}
+    with pytest.raises(NoProvider, match="twenty minutes"):
+        limited.router.turn(NOTE)
+    assert limited.clock.now >= 2200
+
+
+def test_redis_away_is_an_error_of_its_own(limited: Bench) -> None:
+    limited.limits.away = True
+    with pytest.raises(LedgerUnavailable):
+        limited.router.turn(NOTE)
+
+
+def test_the_next_provider_is_not_waited_for(limited: Bench) -> None:
+    limited.limits.answers["b"] = [Denied(wait=0.3, why="rate")]
+    assert limited.router.next_turn(NOTE, {"a"}) is None
+    assert limited.clock.now == 1000.0
+    limited.limits.answers["b"] = [granted(4.0)]
+    assert limited.router.next_turn(NOTE, {"a"}) is None
+    assert limited.limits.released == [("b", True)]
+    following = limited.router.next_turn(NOTE, {"a"})
+    assert following is not None
+    assert following.name == "b"
+    assert limited.router.next_turn(NOTE, {"a", "b"}) is None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "failed"),
+    [
+        (RECEIPT, False),
+        (DOWN, True),
+        (UnknownOutcome(Reason.CONNECTION_LOST), True),
+        (PermanentFailure(Reason.RECIPIENT_REFUSED), False),
+        (TemporaryFailure(Reason.GREYLISTED), False),
+        (PermanentFailure(Reason.INTERNAL_ERROR), False),
+    ],
+)
+def test_only_its_own_faults_count_against_a_provider(
+    outcome: Any, failed: bool, bench: Bench
+) -> None:
+    turn = bench.router.turn(NOTE)
+    bench.router.done(turn, outcome, 0.25)
+    bench.fleet.report()
+    expected = Sample(ok=int(not failed), failed=int(failed), seconds=0.25)
+    assert bench.limits.reported[-1] == {"a": expected}
+    bench.fleet.report()
+    assert bench.limits.reported[-1] == {}
+
+
+def test_what_could_not_be_reported_is_reported_the_next_time(bench: Bench) -> None:
+    bench.router.done(bench.router.turn(NOTE), DOWN, 1.0)
+    bench.limits.away = True
+    with pytest.raises(LedgerUnavailable):
+        bench.fleet.report()
+    bench.limits.away = False
+    bench.router.done(bench.router.turn(NOTE), RECEIPT, 1.0)
+    bench.fleet.report()
+    assert bench.limits.reported[-1] == {"a": Sample(ok=1, failed=1, seconds=2.0)}
+
+
+def test_what_began_before_the_breaker_changed_is_told_apart(bench: Bench) -> None:
+    turn = bench.router.turn(NOTE)
+    bench.be(a=State(turn=1))
+    bench.router.done(turn, RECEIPT, 0.5)
+    bench.fleet.report()
+    assert bench.limits.reported[-1] == {"a": Sample(late_ok=1, seconds=0.5)}
+
+
+def test_a_provider_that_asks_for_less_gets_less(bench: Bench) -> None:
+    busy = TemporaryFailure(Reason.PROVIDER_BUSY, retry_after=9.0, slow_down=True)
+    bench.router.done(bench.router.turn(NOTE), busy, 0.1)
+    assert bench.limits.slowed == [("a", 9.0)]
+    # Without limits of its own it is asked for turns from now on.
+    bench.be(a=State(factor=0.5))
+    bench.limits.answers["a"] = [Denied(wait=0.5, why="slowed")]
+    bench.router.turn(NOTE)
+    assert bench.clock.now == 1000.5
+
+
+def test_a_half_open_breaker_lets_one_message_of_this_worker_through(bench: Bench) -> None:
+    bench.be(a=State(breaker="half_open"))
+    trial = bench.router.turn(NOTE)
+    assert (trial.name, trial.trial) == ("a", True)
+    for _ in range(3):
+        assert bench.router.turn(NOTE).name == "b"
+    bench.limits.states = {}
+    bench.router.done(trial, RECEIPT, 0.1)
+    assert bench.limits.reported[-1]["a"].probed == "ok"
+    assert bench.router.turn(NOTE) == bench.router.turn(NOTE)
+    assert bench.router.turn(NOTE).name == "a"
+
+
+def test_a_permit_whose_message_was_not_sent_goes_to_the_next(bench: Bench) -> None:
+    bench.be(a=State(breaker="half_open"))
+    bench.router.give_back(bench.router.turn(NOTE))
+    assert bench.router.turn(NOTE).trial
+    assert bench.router.turn(NOTE).name == "b"
+
+
+def test_who_does_not_get_the_permit_goes_elsewhere_and_asks_once_a_second(bench: Bench) -> None:
+    bench.limits.probes["a"] = False
+    bench.be(a=State(breaker="half_open"))
+    for _ in range(5):
+        assert bench.router.turn(NOTE).name == "b"
+    assert bench.limits.asked == 1
+    bench.clock.now += 1.5
+    bench.limits.probes["a"] = True
+    assert bench.router.turn(NOTE).name == "a"
+
+
+def test_the_consumer_opens_for_one_message_where_nothing_but_a_trial_is_left(
+    bench: Bench,
+) -> None:
+    bench.be(a=State(breaker="half_open"), b=State(breaker="open"))
+    assert bench.fleet.opening(urgent=False)[0] is Opening.TRIAL
+    assert bench.router.turn(NOTE).trial
+    # The permit is with that message.
+    assert bench.fleet.opening(urgent=False)[0] is Opening.CLOSED
+    with pytest.raises(NoProvider):
+        bench.router.turn(NOTE)
+    bench.be()
+    assert bench.fleet.opening(urgent=False) == (Opening.OPEN, "")
+
+
+def test_one_thread_at_a_time_asks_for_the_next_slot(limited: Bench) -> None:
+    busy, most = 0, 0
+    lock = threading.Lock()
+    plain = limited.limits.reserve
+
+    def reserve(*arguments: Any, **options: Any) -> Granted | Denied:
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        try:
+            return plain(*arguments, **options)
+        finally:
+            with lock:
+                busy -= 1
+
+    limited.limits.reserve = reserve  # type: ignore[method-assign]
+    threads = [threading.Thread(target=limited.router.turn, args=(NOTE,)) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert most == 1
+
+
+def test_throttles_are_asked_where_there_are_any(bench: Bench) -> None:
+    assert bench.router.throttled(NOTE) == 0.0
+    window = {"messages": 1, "per": "1h"}
+    assert Bench(LIMITED, LIMITED, per_recipient=[window]).router.throttled(NOTE) == 7.0

@@ -143,7 +143,8 @@ class _Loader:
         """One line for one error, without the value: it may be a secret."""
         key = _key(item)
         twin = next((n for n, at in _TWINS.items() if key.startswith(".".join(at))), None)
-        source = twin if twin and self.environ.get(twin) else f"{path}: {key or 'file'}"
+        place = f"{path}: {key}" if key else str(path)
+        source = twin if twin and self.environ.get(twin) else place
         message = _MESSAGES.get(item["type"], item["msg"].removeprefix("Value error, "))
         return f"{source}: {message[:1].lower()}{message[1:]}"
 

@@ -17,6 +17,14 @@ def rule(text: str) -> str:
     return f"{SMS}[[providers.answers]]\n{text}"
 
 
+def limited(text: str) -> str:
+    """A gateway with limits."""
+    return f"{SMS}[providers.limits]\n{text}"
+
+
+LIMITS = "channels/sms.toml: providers.0.limits"
+BREAKER = "channels/sms.toml: providers.0.breaker"
+
 # One broken file for each rule: file, its text, and the start of the one line that says so.
 BROKEN = [
     (MAIN, "[broker]\nurl = 'x'", "notify.toml: broker.url: unknown key"),
@@ -58,7 +66,7 @@ BROKEN = [
     ("channels/fax.toml", SMS, "channels/fax.toml: unknown channel; known: sms, email, webhook"),
     (TEXTS, "", "channels/sms.toml: providers: is required"),
     (TEXTS, "providers = []", "channels/sms.toml: providers: "),
-    (TEXTS, SMS + SMS, "channels/sms.toml: file: two providers have the same name"),
+    (TEXTS, SMS + SMS, "channels/sms.toml: two providers have the same name"),
     (TEXTS, WEBHOOK, "channels/sms.toml: providers.0.type: channel sms takes 'http-sms'"),
     (TEXTS, SMS.replace("http-sms", "fax"), "channels/sms.toml: providers.0: "),
     (TEXTS, SMS.replace("type", "kind"), "channels/sms.toml: providers.0: "),
@@ -67,9 +75,42 @@ BROKEN = [
     (TEXTS, SMS + "method = 'GET'", "channels/sms.toml: providers.0.method: "),
     (TEXTS, SMS + "headers = {'a b' = 'x'}", "channels/sms.toml: providers.0.headers."),
     (TEXTS, SMS + "token_file = '/no/such'", "channels/sms.toml: providers.0.token_file: cannot"),
-    (TEXTS, "[send]\nunknown = 'resend'" + SMS, "channels/sms.toml: file: send.unknown: resend"),
+    (TEXTS, "[send]\nunknown = 'resend'" + SMS, "channels/sms.toml: send.unknown: resend"),
     (TEXTS, "[send]\nlease = '14s'" + SMS, "channels/sms.toml: send: lease must be at least 5 s"),
-    (TEXTS, "[send]\nretention = '1h'" + SMS, "channels/sms.toml: file: send.retention must"),
+    (TEXTS, "[send]\nretention = '1h'" + SMS, "channels/sms.toml: send.retention must"),
+    (TEXTS, limited("rate = 50"), f"{LIMITS}.rate: must be a rate such as"),
+    (TEXTS, limited("rate = '0/s'"), f"{LIMITS}.rate: must be between 6/h and 100000/s"),
+    (TEXTS, limited("rate = '5/h'"), f"{LIMITS}.rate: must be between"),
+    (TEXTS, limited("rate = '200000/s'"), f"{LIMITS}.rate: must be between"),
+    (TEXTS, limited("rate = '-1/s'"), f"{LIMITS}.rate: must be a rate such as"),
+    (TEXTS, limited("rate = '1/w'"), f"{LIMITS}.rate: must be a rate such as"),
+    (TEXTS, limited("rate = '6/h'"), "channels/sms.toml: queues.urgent.concurrency: 8 messages"),
+    (TEXTS, limited("unit = 'bytes'"), "channels/sms.toml: providers.0: limits.unit: must be one"),
+    (TEXTS, limited("unit = 'letters'"), f"{LIMITS}.unit: "),
+    (TEXTS, limited("burst = 5"), f"{LIMITS}: burst needs rate"),
+    (TEXTS, limited("rate = '5/s'\nburst = -1"), f"{LIMITS}.burst: "),
+    (TEXTS, limited("concurrency = 0"), f"{LIMITS}.concurrency: "),
+    (TEXTS, limited("concurrency = 1"), f"{LIMITS}: concurrency: urgent_share leaves nothing"),
+    (TEXTS, limited("daily = 0"), f"{LIMITS}.daily: "),
+    (TEXTS, limited("daily = 1"), f"{LIMITS}: daily: urgent_share leaves nothing for normal"),
+    (TEXTS, limited("daily_zone = 'Mars/Base'"), f"{LIMITS}.daily_zone: is no time zone"),
+    (TEXTS, limited("daily_zone = '../x'"), f"{LIMITS}.daily_zone: is no time zone"),
+    (TEXTS, limited("urgent_share = 1"), f"{LIMITS}.urgent_share: "),
+    (TEXTS, limited("per_second = 1"), f"{LIMITS}.per_second: unknown key"),
+    (TEXTS, SMS + "weight = -1", "channels/sms.toml: providers.0.weight: "),
+    (TEXTS, SMS + "weight = 0", "channels/sms.toml: providers: every weight is zero"),
+    (TEXTS, SMS + "[providers.breaker]\nerror_rate = 0", f"{BREAKER}.error_rate: "),
+    (TEXTS, SMS + "[providers.breaker]\nerror_rate = 1.1", f"{BREAKER}.error_rate: "),
+    (TEXTS, SMS + "[providers.breaker]\nminimum = 0", f"{BREAKER}.minimum: "),
+    (TEXTS, SMS + "[providers.breaker]\nlongest = '1s'", f"{BREAKER}: longest must not be"),
+    (TEXTS, "[throttle]\nper_recipient = [{per = 1}]" + SMS, "channels/sms.toml: throttle.per_r"),
+    (
+        TEXTS,
+        "[throttle]\nsame_content = [{messages = 0, per = '1h'}]" + SMS,
+        "channels/sms.toml: throttle.same_content.0.messages: ",
+    ),
+    (MAIN, "[redis]\nreplicas = -1", "notify.toml: redis.replicas: "),
+    (MAIN, "[metrics]\nfirst_port = 70000", "notify.toml: metrics.first_port: "),
     (TEXTS, "[send]\nunknown = 'guess'" + SMS, "channels/sms.toml: send.unknown: "),
     (TEXTS, "[send]\nmax_bytes = 1" + SMS, "channels/sms.toml: send.max_bytes: "),
     (TEXTS, "[retry]\ncap = '1s'" + SMS, "channels/sms.toml: retry: cap must not be shorter than"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from notify.cli.context import FAILED
-from notify.drill import DRILLS, Plan, run_drill
+from notify.drill import DRILLS, LONGEST_OUTAGE, OUTAGE, RATE, Kind, Plan, run_drill
 from notify.drill.screen import Screen
 
 _SEEDS = 10_000
@@ -20,9 +20,13 @@ _SEEDS = 10_000
 @click.option(
     "--rate",
     type=click.FloatRange(1.0),
-    default=100.0,
-    show_default=True,
-    help="Notifications published in a second.",
+    help=f"Notifications published in a second (default: {RATE:g}; in provider-outage fewer"
+    " where publishing would be over before the provider is back).",
+)
+@click.option(
+    "--outage",
+    type=click.FloatRange(3.0, LONGEST_OUTAGE),
+    help=f"Seconds that the first provider is away in provider-outage (default: {OUTAGE:g}).",
 )
 @click.option("--seed", type=int, help="Repeats the faults of another run (default: a new one).")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON.")
@@ -36,7 +40,8 @@ def drill(
     name: str,
     count: int,
     every: float | None,
-    rate: float,
+    rate: float | None,
+    outage: float | None,
     seed: int | None,
     as_json: bool,
     data: Path,
@@ -45,14 +50,24 @@ def drill(
 
     Each drill counts what the sandbox received and what the archive holds. It passes when
     nothing is lost, and nothing was sent twice or is unknown that was not in flight at a fault.
+
+    In gateway-outage and provider-outage texts and mails have a second provider, at a sandbox
+    of its own. Then none of them may be archived because the first provider is away.
+    provider-outage takes the first provider away once, for as long as --outage says, and lets
+    nothing pass that was sent twice or is unknown.
     """
+    chosen = DRILLS[name]
+    if outage is not None and Kind.PROVIDER_OUTAGE not in chosen.kinds:
+        raise click.UsageError("--outage is for provider-outage only")
+    lasts = OUTAGE if outage is None else outage
     plan = Plan(
         name=name,
         count=count,
-        every=every or DRILLS[name].every,
-        rate=rate,
+        every=every or chosen.every,
+        rate=rate or chosen.rate(count, lasts),
         seed=random.randrange(_SEEDS) if seed is None else seed,
         run=f"{int(time.time()):x}",
+        outage=lasts,
     )
     command.exit(0 if run_drill(plan, data, Screen(as_json=as_json)) else FAILED)
 

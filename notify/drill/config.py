@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 _CONCURRENCY: Final = 8
-_GIVE_UP: Final = "10m"
+# Longer than any outage of a drill.
+_GIVE_UP: Final = "30m"
 
 _MAIN: Final[Mapping[str, Any]] = {
     "broker": {"rungs": [1, 2, 4, 8, 15], "connect_timeout": "3s", "confirm_timeout": "5s"},
@@ -32,6 +33,13 @@ _QUEUES: Final[Mapping[str, Any]] = {
     "normal": {"concurrency": _CONCURRENCY},
 }
 UNKNOWN: Final[Mapping[str, str]] = {"sms": "archive", "email": "resend", "webhook": "resend"}
+# Quick, so that a short outage has a breaker open, half open and closed again.
+_BREAKER: Final[Mapping[str, Any]] = {
+    "minimum": 10,
+    "window": "10s",
+    "open_for": "1s",
+    "longest": "4s",
+}
 _PROVIDERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "sms": {"name": "sandbox-sms", "type": "http-sms", "url": "${NOTIFY_SANDBOX_HTTP}/sms"},
     "email": {
@@ -42,23 +50,43 @@ _PROVIDERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "security": "none",
         "sender": "drill@example.com",
     },
-    "webhook": {"name": "sandbox-hook", "type": "webhook"},
+    # With a breaker, other than as shipped: in a drill every webhook goes to the same server.
+    "webhook": {
+        "name": "sandbox-hook",
+        "type": "webhook",
+        "allow": "${NOTIFY_WEBHOOK_ALLOW:-}",
+    },
+}
+# Each the same as the first of its channel, at gateways of its own.
+_SPARES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "sms": {"name": "spare-sms", "url": "${NOTIFY_SPARE_HTTP}/sms"},
+    "email": {"name": "spare-mail", "port": "${NOTIFY_SPARE_SMTP_PORT}"},
 }
 
 
-def write_config(directory: Path) -> None:
-    """Writes ``notify.toml`` and one file for each channel."""
+def write_config(directory: Path, *, spare: bool = False) -> None:
+    """Writes ``notify.toml`` and one file for each channel.
+
+    With ``spare``, texts and mails have a second provider.
+    """
     channels = directory / "channels"
     channels.mkdir(parents=True, exist_ok=True)
     (directory / "notify.toml").write_text(to_toml(_MAIN), encoding="utf-8")
-    for name, provider in _PROVIDERS.items():
+    for name in _PROVIDERS:
         values = {
             "queues": _QUEUES,
             "retry": _RETRY,
             "send": {**_SEND, "unknown": UNKNOWN[name]},
-            "providers": [provider],
+            "providers": _providers(name, spare),
         }
         (channels / f"{name}.toml").write_text(to_toml(values), encoding="utf-8")
+
+
+def _providers(channel: str, spare: bool) -> list[Mapping[str, Any]]:
+    first = {**_PROVIDERS[channel], "breaker": _BREAKER}
+    if not spare or channel not in _SPARES:
+        return [first]
+    return [first, {**first, **_SPARES[channel]}]
 
 
 def to_toml(values: Mapping[str, Any]) -> str:

@@ -15,6 +15,8 @@ from notify.local import PrivateServers
 ARCHIVER: Final = "archiver"
 # After something was mended: so that the next fault finds something flowing.
 _PEACE: Final = 3.0
+# Longer than any answer of the gateways takes, on a busy machine too.
+_ANSWERED_BY_THEN: Final = 2.0
 
 
 class Breaker:
@@ -43,6 +45,7 @@ class Breaker:
             Kind.GATEWAY_BUSY: self._disturb_gateways,
             Kind.GATEWAY_RESET: self._disturb_gateways,
             Kind.GATEWAY_CLOSED: self._close_gateways,
+            Kind.PROVIDER_OUTAGE: self._take_provider_away,
             Kind.DISK_FULL: self._fill_disk,
         }
 
@@ -95,6 +98,17 @@ class Breaker:
         self._gateways.close()
         struck = time.time()
         time.sleep(planned.lasts)
+        self._gateways.reopen()
+        return Fault(kind=planned.kind, at=at, struck=struck, until=time.time())
+
+    def _take_provider_away(self, planned: Planned) -> Fault:
+        """It takes nothing new before it goes, so that no outcome can be unknown."""
+        at = time.time()
+        self._gateways.take_nothing()
+        struck = time.time()
+        time.sleep(_ANSWERED_BY_THEN)
+        self._gateways.leave()
+        time.sleep(max(0.0, planned.lasts - _ANSWERED_BY_THEN))
         self._gateways.reopen()
         return Fault(kind=planned.kind, at=at, struck=struck, until=time.time())
 

@@ -19,11 +19,17 @@ class Kind(StrEnum):
     GATEWAY_BUSY = "gateway-busy"
     GATEWAY_RESET = "gateway-reset"
     GATEWAY_CLOSED = "gateway-closed"
+    PROVIDER_OUTAGE = "provider-outage"
     DISK_FULL = "disk-full"
 
 
 _SPREAD: Final = 0.2
+# An outage in the middle of publishing takes so much of its time.
+_MIDDLE: Final = 0.6
 
+RATE: Final = 100.0
+OUTAGE: Final = 30.0
+LONGEST_OUTAGE: Final = 1200.0
 NEEDS_PRIVATE_SERVERS: Final = {Kind.BROKER_RESTART, Kind.BROKER_KILL, Kind.REDIS_KILL}
 
 
@@ -61,7 +67,8 @@ class Drill:
     ``again`` are injected in turn, one each ``every`` seconds, for ``lasts`` of that time
     where they last; ``once`` are injected at these shares of the time of publishing.
     ``refused`` and ``failing`` are the shares of recipients that the gateways refuse for
-    good, and at the first attempt.
+    good, and at the first attempt. With ``spare``, texts and mails have a second provider,
+    which nothing disturbs.
     """
 
     again: tuple[Kind, ...] = ()
@@ -70,10 +77,20 @@ class Drill:
     once: Mapping[float, Kind] = field(default_factory=dict)
     refused: float = 0.05
     failing: float = 0.0
+    spare: bool = False
 
     @property
     def kinds(self) -> set[Kind]:
         return {*self.again, *self.once.values()}
+
+    def rate(self, count: int, outage: float) -> float:
+        """Notifications a second when nothing else is asked for.
+
+        An outage of a stated length stands in the middle of publishing.
+        """
+        if Kind.PROVIDER_OUTAGE not in self.kinds:
+            return RATE
+        return min(RATE, count * _MIDDLE / outage)
 
 
 # The orderly restart comes before the SIGKILL: RabbitMQ 3.10 may forget a queue that was
@@ -84,8 +101,9 @@ DRILLS: Final[Mapping[str, Drill]] = {
     "redis-restart": Drill(again=(Kind.REDIS_KILL,), every=8.0),
     "archiver-kill": Drill(again=(Kind.ARCHIVER_KILL,), every=1.0),
     "gateway-outage": Drill(
-        again=(Kind.GATEWAY_BUSY, Kind.GATEWAY_RESET, Kind.GATEWAY_CLOSED), every=10.0
+        again=(Kind.GATEWAY_BUSY, Kind.GATEWAY_RESET, Kind.GATEWAY_CLOSED), every=10.0, spare=True
     ),
+    "provider-outage": Drill(once={(1 - _MIDDLE) / 2: Kind.PROVIDER_OUTAGE}, spare=True),
     "full-disk": Drill(again=(Kind.DISK_FULL,), every=15.0),
     "mixed": Drill(
         again=(Kind.WORKER_KILL, Kind.WORKER_KILL, Kind.WORKER_KILL, Kind.ARCHIVER_KILL),
@@ -98,7 +116,10 @@ DRILLS: Final[Mapping[str, Drill]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """One drill as it was asked for; the seed fixes its faults and who is refused."""
+    """One drill as it was asked for; the seed fixes its faults and who is refused.
+
+    ``outage`` is how long the first provider is away, where the drill has such an outage.
+    """
 
     name: str
     count: int
@@ -106,6 +127,7 @@ class Plan:
     rate: float
     seed: int
     run: str
+    outage: float = OUTAGE
 
     @property
     def drill(self) -> Drill:
@@ -134,4 +156,5 @@ class Plan:
     def once(self) -> Iterator[Planned]:
         """The faults that all have to happen, in this order."""
         for share, kind in sorted(self.drill.once.items()):
-            yield Planned(kind=kind, after=share * self.span)
+            lasts = self.outage if kind is Kind.PROVIDER_OUTAGE else 0.0
+            yield Planned(kind=kind, after=share * self.span, lasts=lasts)

@@ -54,6 +54,7 @@ class Result:
             "count": plan.count,
             "every": plan.every,
             "rate": plan.rate,
+            "outage": plan.outage,
             "seed": plan.seed,
             "rabbitmq": self.broker,
             "seconds": round(self.seconds, 1),
@@ -70,10 +71,12 @@ class Result:
 
 
 def account_dict(account: Account) -> dict[str, Any]:
+    spare = {f"delivered by the spare, {name}": n for name, n in account.by_spare.items()}
     return {
         "published": len(account.published),
         "delivered once": len(account.once),
         "delivered more than once": account.repeated,
+        **spare,
         "archived": dict(sorted(account.archived.items())),
         "unknown": account.unknown,
         "in flight at the faults": account.in_flight,
@@ -87,6 +90,7 @@ def wrong_ids(account: Account) -> dict[str, list[str]]:
         "lost": account.lost,
         "wrongly repeated": account.wrongly_repeated,
         "wrongly archived": account.wrongly_archived,
+        "needlessly archived": account.needlessly_archived,
     }
     return {name: sorted(ids)[:_NAMED] for name, ids in wrong.items() if ids}
 
@@ -113,9 +117,13 @@ def _summary(times: Sequence[float | None]) -> dict[str, Any]:
 def account_lines(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The account for people, one row for each line of it."""
     account = dict(facts["account"])
-    rows = [(name, str(value)) for name, value in account.items() if name != "archived"]
-    archived = [(f"archived: {reason}", str(n)) for reason, n in account["archived"].items()]
-    return [*rows[:3], *archived, *rows[3:]]
+    rows: list[tuple[str, str]] = []
+    for name, value in account.items():
+        if name == "archived":
+            rows += [(f"archived: {reason}", str(n)) for reason, n in value.items()]
+        else:
+            rows.append((name, str(value)))
+    return rows
 
 
 def recovery_lines(facts: Mapping[str, Any]) -> list[tuple[str, ...]]:

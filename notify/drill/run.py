@@ -14,7 +14,7 @@ from notify.drill.publishing import Publishing
 from notify.drill.report import Result
 from notify.drill.screen import Screen
 from notify.drill.settling import Progress, Settling
-from notify.drill.stage import Stage, stage
+from notify.drill.stage import RECORD, SPARE_RECORD, Stage, stage
 from notify.drill.traffic import LONGEST_DELAY, Item, traffic
 from notify.errors import ManagementUnavailable, NotifyError
 from notify.provision import management
@@ -54,7 +54,6 @@ class _Play:
         )
         self._store = Store(ready.settings.archive.url)
         self._delivered: set[str] = set()
-        self._seen = 0
         self.begun = time.time()
         self.settled = False
 
@@ -107,14 +106,13 @@ class _Play:
 
     def _look(self, *, settling: bool = False) -> Progress:
         received = self._ready.gateways.received()
-        self._delivered |= {item.id for item in received[self._seen :] if item.accepted}
-        self._seen = len(received)
+        self._delivered = {item.id for item in received if item.accepted}
         progress = Progress(
             count=self._plan.count,
             published=len(self._publishing.confirmed),
             delivered=len(self._delivered),
             archived=self._not_delivered() if settling else self._store.count(_OPEN),
-            seen=self._seen,
+            seen=len(received),
             left=self._left() if settling else None,
         )
         self._screen.show(progress)
@@ -133,7 +131,10 @@ class _Play:
     def result(self, directory: Path, seconds: float) -> Result:
         """Counted after all processes have ended."""
         faults = sorted((f for lane in self._lanes for f in lane.faults), key=lambda f: f.at)
-        evidence = self._evidence(read_record(directory / "received.jsonl"), faults)
+        seen = _seen(read_record(directory / RECORD), self._items)
+        if self._plan.drill.spare:
+            seen += _seen(read_record(directory / SPARE_RECORD), self._items, spare=True)
+        evidence = self._evidence(seen, faults)
         return Result(
             plan=self._plan,
             broker=self._ready.broker_version,
@@ -146,13 +147,15 @@ class _Play:
             ended_by_themselves=self._ready.crew.ended_by_themselves,
         )
 
-    def _evidence(self, received: Sequence[Received], faults: Sequence[Fault]) -> Evidence:
+    def _evidence(self, seen: Sequence[Seen], faults: Sequence[Fault]) -> Evidence:
         channels = self._ready.settings.channels
         return Evidence(
             published=self._publishing.confirmed,
+            refused={item.id for item in self._items if item.fate == "refused"},
             queues={item.id: item.queue for item in self._items},
             resending={c for c, own in channels.items() if own.send.unknown == "resend"},
-            seen=_seen(received, self._items),
+            spared={c for c, own in channels.items() if len(own.providers) > 1},
+            seen=seen,
             letters=[
                 Letter(id=r.letter.id, reason=r.letter.reason, at=r.archived_at.timestamp())
                 for r in self._store.find(_OPEN)
@@ -162,7 +165,9 @@ class _Play:
         )
 
 
-def _seen(received: Sequence[Received], items: Sequence[Item]) -> list[Seen]:
+def _seen(
+    received: Sequence[Received], items: Sequence[Item], *, spare: bool = False
+) -> list[Seen]:
     """A mail that is refused before its content came does not show its id."""
     by_address = {item.address: item.id for item in items}
     return [
@@ -171,6 +176,7 @@ def _seen(received: Sequence[Received], items: Sequence[Item]) -> list[Seen]:
             at=item.at,
             accepted=item.accepted,
             cut=item.answered == "reset",
+            spare=spare,
         )
         for item in received
     ]

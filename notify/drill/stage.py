@@ -23,6 +23,8 @@ from notify.processes import commands, environment, own_virtual_host, wait_until
 from notify.provision import management
 from notify.store import Store
 
+RECORD: Final = "received.jsonl"
+SPARE_RECORD: Final = "received-spare.jsonl"
 _NAME: Final = "notify-drill"
 
 
@@ -48,11 +50,9 @@ def stage(
     """
     with ExitStack() as stack:
         private, servers = _servers(plan, directory, say, stack)
-        gateways = stack.enter_context(
-            Gateways(_emptied(directory) / "received.jsonl", items, plan.seed)
-        )
-        write_config(directory / "config")
-        environ = environment(servers, gateways.sandbox, directory, _NAME)
+        gateways = stack.enter_context(_gateways(plan, items, _emptied(directory)))
+        write_config(directory / "config", spare=plan.drill.spare)
+        environ = environment(servers, gateways.sandbox, directory, _NAME) | _ways(gateways)
         environ["NOTIFY_CONFIG"] = str((directory / "config").absolute())
         settings = load_settings(environ=environ)
         stack.enter_context(own_virtual_host(settings))
@@ -99,10 +99,25 @@ def _emptied(directory: Path) -> Path:
     """Accounts and servers stay; whatever else the last drill left is its own."""
     for part in ("log", "config"):
         shutil.rmtree(directory / part, ignore_errors=True)
-    for path in [*directory.glob("archive.sqlite3*"), *directory.glob("received.jsonl")]:
+    for path in [*directory.glob("archive.sqlite3*"), *directory.glob("received*.jsonl")]:
         path.unlink()
     directory.mkdir(parents=True, exist_ok=True)
     return directory
+
+
+def _gateways(plan: Plan, items: tuple[Item, ...], directory: Path) -> Gateways:
+    spare = directory / SPARE_RECORD if plan.drill.spare else None
+    return Gateways(directory / RECORD, items, plan.seed, spare=spare)
+
+
+def _ways(gateways: Gateways) -> dict[str, str]:
+    """The variables that lead to the spare gateways."""
+    if gateways.spare is None:
+        return {}
+    return {
+        "NOTIFY_SPARE_HTTP": gateways.spare.http_url,
+        "NOTIFY_SPARE_SMTP_PORT": str(gateways.spare.smtp_port),
+    }
 
 
 def _disk(plan: Plan, settings: Settings, directory: Path) -> SmallDisk | None:

@@ -42,6 +42,10 @@ class Gateway:
         """Start answering."""
         self._listener.start()
 
+    def drain(self) -> None:
+        """Answer what was asked already, and hang up then."""
+        self._listener.drain()
+
     def close(self) -> None:
         """Stop answering and hang up."""
         self._listener.close()

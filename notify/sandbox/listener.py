@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from socket import IPPROTO_TCP, SHUT_RDWR, TCP_NODELAY, create_server, socket
+from socket import IPPROTO_TCP, SHUT_RD, SHUT_RDWR, TCP_NODELAY, create_server, socket
 from threading import Event, Lock, Thread
 from typing import Final
 
@@ -30,6 +30,7 @@ class Listener:
         self._socket = open_port(port)
         self.port: int = self._socket.getsockname()[1]
         self.closing = Event()
+        self._accepting = True
         self._lock = Lock()
         self._live: dict[socket, Thread] = {}
         self._acceptor = Thread(target=self._accept, name="sandbox-http", daemon=True)
@@ -39,7 +40,7 @@ class Listener:
         self._acceptor.start()
 
     def _accept(self) -> None:
-        while not self.closing.is_set():
+        while self._accepting:
             try:
                 connection, _ = self._socket.accept()
             except OSError:  # closed, or out of file descriptors for now
@@ -64,16 +65,25 @@ class Listener:
                 del self._live[connection]
             connection.close()
 
+    def drain(self) -> None:
+        """Stop accepting, answer what was asked already, and hang up then."""
+        self._stop(SHUT_RD)
+
     def close(self) -> None:
         """Stop accepting, hang up on everyone, and wait for the threads."""
         self.closing.set()
+        self._stop(SHUT_RDWR)
+
+    def _stop(self, how: int) -> None:
+        self._accepting = False
         with suppress(OSError):
             self._socket.shutdown(SHUT_RDWR)
         self._acceptor.join()
         self._socket.close()
         with self._lock:
             live = dict(self._live)
-        for connection, thread in live.items():
+        for connection in live:
             with suppress(OSError):
-                connection.shutdown(SHUT_RDWR)
+                connection.shutdown(how)
+        for thread in live.values():
             thread.join()

@@ -42,7 +42,7 @@ class Sandbox:
         mail.start()
         starting.callback(mail.close)
         self.smtp_port = mail.port
-        gateway = Gateway(http_port, self._scripts, self._log, self._describe)
+        self._gateway = gateway = Gateway(http_port, self._scripts, self._log, self._describe)
         gateway.start()
         starting.callback(gateway.close)
         starting.callback(self._log.release)
@@ -50,6 +50,10 @@ class Sandbox:
 
     def __exit__(self, *_: object) -> None:
         self._running.close()
+
+    def drain(self) -> None:
+        """Take no further HTTP request; return when all that had come are answered."""
+        self._gateway.drain()
 
     def _describe(self) -> object:
         return {"status": "ok", "smtp_port": self.smtp_port, "received": self._log.end}

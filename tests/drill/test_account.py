@@ -33,8 +33,10 @@ def fault(kind: Kind = Kind.WORKER_KILL, queue: str = "", at: float = 100.0) -> 
     return Fault(kind=kind, queue=queue, at=at, struck=at, until=at)
 
 
-def seen(id: str, at: float, *, accepted: bool = True, cut: bool = False) -> Seen:
-    return Seen(id=id, at=at, accepted=accepted, cut=cut)
+def seen(
+    id: str, at: float, *, accepted: bool = True, cut: bool = False, spare: bool = False
+) -> Seen:
+    return Seen(id=id, at=at, accepted=accepted, cut=cut, spare=spare)
 
 
 def letter(id: str | None, reason: str, at: float = 110.0) -> Letter:
@@ -134,6 +136,7 @@ WINDOW = (100.0 - DELAY - SETTLING, 100.0 + TRANSIT)
         (100.0, "", Kind.BROKER_KILL, False),
         (100.0, "", Kind.ARCHIVER_KILL, False),
         (100.0, "", Kind.GATEWAY_BUSY, False),
+        (100.0, "", Kind.PROVIDER_OUTAGE, False),
         (100.0, "", Kind.DISK_FULL, False),
     ],
 )

@@ -57,6 +57,42 @@ def test_nothing_is_lost_when_everything_happens_at_once(tmp_path: Path) -> None
     }
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.broker
+@pytest.mark.redis
+def test_a_second_provider_delivers_while_the_first_is_away(tmp_path: Path) -> None:
+    facts = run("provider-outage", tmp_path, "--count", str(COUNT), "--outage", "8")
+    account, archived = facts["account"], facts["account"]["archived"]
+    assert (account["published"], account["lost"], account["unknown"]) == (COUNT, 0, 0)
+    assert account["delivered more than once"] == 0
+    assert archived.keys() <= {"refused", "recipient_refused", "endpoint_gone"}
+    assert account["delivered once"] == COUNT - sum(archived.values())
+    assert min(account[f"delivered by the spare, {name}"] for name in ("sms", "email")) > 0
+    (fault,) = facts["faults"]
+    assert fault["lasted"] >= 8
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.broker
+@pytest.mark.redis
+def test_nothing_is_lost_when_gateways_fail_in_every_way(tmp_path: Path) -> None:
+    options = ("--count", str(COUNT), "--rate", "30", "--every", "5")
+    facts = run("gateway-outage", tmp_path, *options)
+    account = facts["account"]
+    assert (account["published"], account["lost"]) == (COUNT, 0)
+    assert account["unknown"] <= account["in flight at the faults"]
+    assert min(account[f"delivered by the spare, {name}"] for name in ("sms", "email")) > 0
+
+
+def test_an_outage_is_stated_for_one_drill_only(tmp_path: Path) -> None:
+    arguments = ["worker-kill", "--outage", "60", "--data", str(tmp_path)]
+    done = CliRunner().invoke(drill, arguments)
+    assert done.exit_code == 2
+    assert "--outage is for provider-outage only" in done.output
+
+
 @pytest.mark.parametrize("name", ["broker-restart", "redis-restart", "mixed"])
 def test_servers_that_are_not_ours_are_not_restarted(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

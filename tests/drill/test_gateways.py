@@ -16,6 +16,7 @@ def item(number: int, fate: Fate = "accepted", channel: str = "webhook") -> Item
 
 
 ITEMS = (item(0), item(1, "refused"), item(2, "fails first"), item(3, "refused", "sms"))
+SPARE_RECORD = "received-spare.jsonl"
 
 
 @pytest.fixture
@@ -29,8 +30,16 @@ def gateways(record: Path) -> Iterator[Gateways]:
         yield running
 
 
-def post(gateways: Gateways, item: Item) -> int:
-    url, headers = gateways.sandbox.http_url, {"webhook-id": item.id, "connection": "close"}
+@pytest.fixture
+def spared(record: Path) -> Iterator[Gateways]:
+    with Gateways(record, ITEMS, seed=1, spare=record.with_name(SPARE_RECORD)) as running:
+        yield running
+
+
+def post(gateways: Gateways, item: Item, *, spare: bool = False) -> int:
+    sandbox = gateways.spare if spare else gateways.sandbox
+    assert sandbox is not None
+    url, headers = sandbox.http_url, {"webhook-id": item.id, "connection": "close"}
     if item.channel == "sms":
         content = {"to": item.address, "text": "x", "id": item.id}
         return requests.post(f"{url}/sms", json=content, headers=headers, timeout=5).status_code
@@ -69,3 +78,41 @@ def test_closed_gateways_open_again_on_their_ports_and_forget_nothing(
     assert (gateways.sandbox.http_url, gateways.sandbox.smtp_port) == ports
     assert [post(gateways, each) for each in ITEMS] == [200, 410, 200, 400]
     assert len(gateways.received()) == len(read_record(record)) == 6
+
+
+def test_at_the_spare_the_same_are_refused_and_nobody_fails_first(spared: Gateways) -> None:
+    assert [post(spared, each, spare=True) for each in ITEMS] == [200, 410, 200, 400]
+    assert [post(spared, each) for each in ITEMS] == [200, 410, 503, 400]
+
+
+@pytest.mark.parametrize(
+    "disturb", ["be_busy", "cut_connections", "take_nothing", "close", "leave"]
+)
+def test_nothing_disturbs_the_spare(spared: Gateways, disturb: str) -> None:
+    getattr(spared, disturb)()
+    assert [post(spared, each, spare=True) for each in ITEMS] == [200, 410, 200, 400]
+
+
+def test_what_both_received_is_known_and_recorded_apart(spared: Gateways, record: Path) -> None:
+    post(spared, ITEMS[0])
+    spared.close()
+    post(spared, ITEMS[2], spare=True)
+    spared.reopen()
+    post(spared, ITEMS[2])
+    assert [each.id for each in spared.received()] == ["d:0", "d:2", "d:2"]
+    assert [each.id for each in read_record(record)] == ["d:0", "d:2"]
+    assert [each.id for each in read_record(record.with_name(SPARE_RECORD))] == ["d:2"]
+
+
+def test_a_gateway_that_will_go_takes_nothing_from_anybody(gateways: Gateways) -> None:
+    gateways.take_nothing()
+    assert [post(gateways, each) for each in ITEMS] == [503] * 4
+    gateways.leave()
+    gateways.reopen()
+    assert [post(gateways, each) for each in ITEMS] == [200, 410, 200, 400]
+
+
+def test_without_a_spare_there_is_one_record(gateways: Gateways, record: Path) -> None:
+    assert gateways.spare is None
+    post(gateways, ITEMS[0])
+    assert [path.name for path in record.parent.glob("*.jsonl")] == [record.name]

@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from notify.config import load_settings
-from notify.drill.plan import DRILLS, Kind, Plan
+from notify.drill.plan import DRILLS, RATE, Kind, Plan
 from notify.drill.traffic import LONGEST_DELAY, delays, traffic
 
 
@@ -49,6 +49,32 @@ def test_mixed_has_everything_and_while_publishing() -> None:
         Kind.WORKER_KILL,
         Kind.ARCHIVER_KILL,
     }
+
+
+@pytest.mark.parametrize(
+    ("count", "outage", "rate", "begins"),
+    [(5000, 30.0, 100.0, 10.0), (20_000, 30.0, 100.0, 40.0), (5000, 600.0, 5.0, 200.0)],
+)
+def test_the_first_provider_is_away_in_the_middle_of_publishing(
+    count: int, outage: float, rate: float, begins: float
+) -> None:
+    asked = DRILLS["provider-outage"].rate(count, outage)
+    assert asked == pytest.approx(rate)
+    made = plan("provider-outage", count=count, outage=outage, rate=asked)
+    (only,) = made.once()
+    assert only.after == pytest.approx(begins)
+    assert (only.kind, only.lasts) == (Kind.PROVIDER_OUTAGE, outage)
+    assert list(made.again()) == []
+    assert only.after + only.lasts < made.span
+
+
+def test_the_outage_slows_no_other_drill() -> None:
+    others = [drill for name, drill in DRILLS.items() if name != "provider-outage"]
+    assert {drill.rate(100, 600.0) for drill in others} == {RATE}
+
+
+def test_a_second_provider_is_there_where_providers_fail_and_nowhere_else() -> None:
+    assert {name for name in DRILLS if DRILLS[name].spare} == {"gateway-outage", "provider-outage"}
 
 
 def test_only_what_restarts_servers_needs_its_own() -> None:

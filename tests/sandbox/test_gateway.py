@@ -135,6 +135,22 @@ def test_leaving_the_sandbox_does_not_wait_for_a_delay() -> None:
             assert time.monotonic() - started < 30
 
 
+def test_draining_answers_what_was_asked_and_takes_nothing_more() -> None:
+    with Sandbox() as sandbox:
+        sandbox.script("+1", Answer(delay=0.3))
+        with Line.to(sandbox.http_url) as asking, Line.to(sandbox.http_url) as idle:
+            idle.post("/sms", sms_body("+2"))
+            assert idle.until(b"\r\n") == b"HTTP/1.1 200 OK\r\n"
+            asking.post("/sms", sms_body("+1"))
+            sandbox.wait_for(2, timeout=5)
+            sandbox.drain()
+            assert asking.until(b"\r\n") == b"HTTP/1.1 200 OK\r\n"
+            assert (asking.ending(), idle.ending()) == ("closed", "closed")
+        with pytest.raises(ConnectionRefusedError):
+            Line.to(sandbox.http_url)
+        assert len(sandbox.received()) == 2
+
+
 def test_a_dripping_answer_comes_byte_by_byte(sandbox: Sandbox) -> None:
     sandbox.script("+1", Answer(status=503, body="x", drip=0.002))
     started = time.monotonic()

@@ -99,9 +99,9 @@ _WORKER = {
     "worker_disable_rate_limits": True,
     # Threads cannot be cancelled; the ledger's claim keeps the redelivered copy from sending.
     "worker_cancel_long_running_tasks_on_connection_loss": False,
-    # After a half-open connection the broker still holds an exclusive control queue for it, and
-    # the worker could not connect again before two heartbeats; a transient one is refused by
-    # RabbitMQ 4.3. This one is durable and goes away by itself.
+    # The queue for the answers to "celery inspect" (a worker's own is in notify.worker.mailbox):
+    # RabbitMQ 4.3 refuses one that is transient and not exclusive, so it is durable, and goes
+    # away by itself.
     "control_queue_exclusive": False,
     "control_queue_durable": True,
     "control_queue_expires": 60.0,

@@ -84,7 +84,7 @@ class ConfirmChannel:
     """Publishes and matches confirms by delivery tag. For one thread at a time."""
 
     def __init__(self, url: str, *, connect_timeout: float, read_timeout: float) -> None:
-        self.last_used = time.monotonic()
+        self.opened = self.last_used = time.monotonic()
         self.blocked: str | None = None
         self.results: dict[str, NotifyError | None] = {}
         self._tags: dict[int, str] = {}

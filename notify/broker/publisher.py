@@ -15,6 +15,7 @@ from notify.errors import (
     BrokerUnavailable,
     NotifyError,
     PublishError,
+    QueueFull,
     Unconfirmed,
 )
 from notify.message import Message
@@ -24,6 +25,8 @@ _MAX_IDLE_SECONDS: Final = 30.0
 _MAX_IDLE_CHANNELS: Final = 8
 # Between two tries to connect again.
 _PAUSE: Final = 0.1
+# For so long a channel is believed that a queue is full.
+_REFUSED_FOR: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +98,10 @@ class Publisher:
         except BaseException:
             channel.drop()
             raise
-        self.release(channel)
+        if isinstance(error, QueueFull) and _doubtful(channel):
+            channel.drop()
+        else:
+            self.release(channel)
         if error is not None:
             raise error
 
@@ -168,6 +174,16 @@ class Publisher:
         channel.close()
 
 
+def _doubtful(channel: ConfirmChannel) -> bool:
+    """Whether a refusal may come from the channel itself.
+
+    RabbitMQ's side of a channel that was opened while a queue had no leader refuses all for
+    that queue, for as long as the channel lives. Where the queue is full indeed, a new channel
+    a second is not too many.
+    """
+    return time.monotonic() - channel.opened > _REFUSED_FOR
+
+
 class _Attempt:
     """Whether any part of a message may have reached the broker."""
 
@@ -184,8 +200,11 @@ class _Window:
         self._channel: ConfirmChannel | None = None
         self._pending: dict[str, Outgoing] = {}
         self._give_up = time.monotonic() + patience
+        self._refused = False
 
     def add(self, item: Outgoing) -> Iterator[Result]:
+        if self._refused and self._channel is not None and _doubtful(self._channel):
+            yield from self._renew()
         if not self._pending:
             self._give_up = time.monotonic() + self._patience
         self._pending[item.message.token] = item
@@ -193,9 +212,18 @@ class _Window:
         while len(self._pending) >= self._size:
             yield from self._step(self._wait)
 
+    def _renew(self) -> Iterator[Result]:
+        """A new channel; first what is outstanding on the old one."""
+        while self._pending:
+            yield from self._step(self._wait)
+        self.drop()
+        self._refused = False
+
     def finish(self) -> Iterator[Result]:
         while self._pending:
             yield from self._step(self._wait)
+        if self._refused and self._channel is not None and _doubtful(self._channel):
+            self.drop()
         if self._channel is not None:
             channel, self._channel = self._channel, None
             self._publisher.release(channel)
@@ -236,6 +264,7 @@ class _Window:
         for token, error in results:
             item = self._pending.pop(token, None)
             if item is not None:
+                self._refused |= isinstance(error, QueueFull)
                 yield Result(key=item.key, error=error)
 
     def _failed(self, error: NotifyError) -> Iterator[Result]:

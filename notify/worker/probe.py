@@ -12,6 +12,7 @@ from kombu.messaging import Consumer
 from notify.broker import Publisher
 from notify.errors import NotifyError
 from notify.message import Message
+from notify.worker import sentinel
 
 
 class Probe:
@@ -60,6 +61,8 @@ class ProbeStep(bootsteps.StartStopStep):
 
     def __init__(self, consumer: Any, **options: Any) -> None:
         self._own: Any = None
+        self._queue = ""
+        self._sentinel: sentinel.Sentinel | None = None
         super().__init__(consumer, **options)
 
     def start(self, consumer: Any) -> None:
@@ -72,8 +75,23 @@ class ProbeStep(bootsteps.StartStopStep):
         )
         self._own.consume()
         probe.queue, probe.consumer = queue.name, consumer
+        self._start_sentinel(consumer)
+
+    def _start_sentinel(self, consumer: Any) -> None:
+        # While the worker is paused it consumes nothing, and Celery would not know the name.
+        self._queue = self._queue or next(iter(consumer.app.amqp.queues.consume_from))
+        if sentinel.is_needed(consumer.connection.connection):
+            channel = consumer.connection.default_channel
+            self._sentinel = sentinel.Sentinel(channel, self._queue, consumer.hostname)
+
+    def register_with_event_loop(self, consumer: Any, hub: Any) -> None:
+        if self._sentinel is not None:
+            self._sentinel.watch(hub)
 
     def stop(self, consumer: Any) -> None:
+        if self._sentinel is not None:
+            old, self._sentinel = self._sentinel, None
+            ignore_errors(consumer, old.remove)
         consumer.app.notify_probe.queue = ""
         if self._own is not None:
             own, self._own = self._own, None

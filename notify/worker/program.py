@@ -9,6 +9,8 @@ from celery.apps.worker import Worker, install_cry_handler
 from celery.worker import state
 from celery.worker.control import Panel
 
+from notify.worker.mailbox import Control
+
 # What changes a worker belongs to systemd and the configuration. A revoked notification
 # would be acknowledged unsent; a cancelled consumer would be idle and look healthy.
 _REFUSED: Final = (
@@ -31,6 +33,10 @@ class Program(Worker):
     """Stops on SIGTERM and SIGINT: what is in flight is finished, the rest handed back."""
 
     on_stop_signal: Callable[[], None] = staticmethod(lambda: None)
+
+    def on_before_init(self, **options: Any) -> None:
+        self.app.control_cls = Control
+        super().on_before_init(**options)
 
     def install_platform_tweaks(self, worker: Any) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

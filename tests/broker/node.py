@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from notify.local import PrivateServers, executables
@@ -26,18 +27,24 @@ _ELECT: Final = (
 
 def control(servers: PrivateServers, *arguments: str) -> str:
     """Runs ``rabbitmqctl`` against the private node; what it prints."""
+    identity = _identity(servers)
+    home = servers.directory / "rabbitmq" / "home"
+    return run_control(home, identity["ports"]["epmd"], identity["node"], *arguments)
+
+
+def run_control(home: Path, epmd_port: int, node: str, *arguments: str) -> str:
+    """The same for any node of ours, by the directory with its cookie and its epmd's port."""
     script = executables.find(rabbitmq=True, redis=False).rabbitmq
     assert script
-    identity = _identity(servers)
     environment = {
         "PATH": executables.search_path(),
-        "HOME": str(servers.directory / "rabbitmq" / "home"),
+        "HOME": str(home),
         "LANG": "C.UTF-8",
-        "ERL_EPMD_PORT": str(identity["ports"]["epmd"]),
+        "ERL_EPMD_PORT": str(epmd_port),
         "RABBITMQ_CONF_ENV_FILE": os.devnull,
     }
     done = subprocess.run(
-        [str(script.with_name("rabbitmqctl")), "-n", identity["node"], *arguments],
+        [str(script.with_name("rabbitmqctl")), "-n", node, *arguments],
         env=environment,
         check=True,
         capture_output=True,

@@ -1,0 +1,1 @@
+"""Three nodes of RabbitMQ, where one or two of them go away."""

@@ -28,7 +28,14 @@ class Standing:
 
 
 class NoProvider(Exception):
-    """No provider of the channel may be used now; the text says why of each."""
+    """No provider may be used for this notification now; the text says why of each.
+
+    ``everywhere``: nor for any other of the channel.
+    """
+
+    def __init__(self, why: str, *, everywhere: bool = False) -> None:
+        super().__init__(why)
+        self.everywhere = everywhere
 
 
 def in_order(

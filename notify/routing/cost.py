@@ -9,5 +9,5 @@ def cost(notification: Notification, unit: str) -> int:
     if unit == "segments":
         return count(notification.body or "").segments
     if unit == "bytes":
-        return notification.size
+        return notification.size + sum(each.size for each in notification.attachments)
     return 1

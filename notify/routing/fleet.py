@@ -24,18 +24,12 @@ _MANY: Final = 5
 _ASK_AGAIN: Final = 1.0
 
 
-class _Permit(Enum):
-    HELD = auto()
-    USED = auto()
-    REFUSED = auto()
-
-
 class Opening(Enum):
     """How far the consumer of a channel may be open."""
 
     CLOSED = auto()
     TRIAL = auto()
-    """For one message: a provider's breaker is half open, and this worker has the permit."""
+    """For one message: a provider's breaker is half open."""
     OPEN = auto()
 
 
@@ -60,7 +54,7 @@ class Fleet:
         self._clock = clock
         self._states: Mapping[str, State] = {}
         self._exhausted: dict[tuple[str, bool], float] = {}
-        self._permits: dict[str, tuple[_Permit, float]] = {}
+        self._ask_again: dict[str, float] = {}
         self._permit_lock = threading.Lock()
         self._tally = Tally()
         self._wake = threading.Event()
@@ -124,8 +118,7 @@ class Fleet:
         if self._tally.add(name, sample) >= _MANY:
             self._wake.set()
         if trial:
-            with self._permit_lock:
-                self._permits.pop(name, None)
+            self.return_permit(name)
             with suppress(LedgerUnavailable):
                 self.report()
 
@@ -173,34 +166,25 @@ class Fleet:
             return Availability.ON_TRIAL
         return Availability.USABLE
 
-    def permit(self, name: str, *, use: bool) -> bool:
-        """Whether this worker may try a half-open provider now, with one message.
+    def take_permit(self, name: str) -> bool:
+        """Whether a message of this worker may try a half-open provider.
 
-        ``use`` takes the permit for a message: then no other gets it until ``note`` tells
-        what came of that one. Raises ``LedgerUnavailable``.
+        No other may, here or elsewhere, until ``note`` tells what came of it, or the message
+        was not sent after all (``return_permit``). Raises ``LedgerUnavailable``.
         """
         with self._permit_lock:
-            permit, until = self._permits.get(name, (_Permit.REFUSED, 0.0))
-            if self._clock() >= until:
-                permit, until = self._ask_for_permit(name)
-            if permit is _Permit.HELD and use:
-                self._permits[name] = (_Permit.USED, self._clock() + self._lease)
-            return permit is _Permit.HELD
+            if self._clock() < self._ask_again.get(name, 0.0):
+                return False
+            account = Account(channel=self.channel, provider=name)
+            granted = self._limits.try_probe(account, self._owner, self._lease)
+            pause = self._lease if granted else _ASK_AGAIN
+            self._ask_again[name] = self._clock() + pause
+            return granted
 
-    def keep_permit(self, name: str) -> None:
-        """The message that had the permit was not sent after all: another may have it."""
+    def return_permit(self, name: str) -> None:
+        """Another message of this worker may have it."""
         with self._permit_lock:
-            permit, until = self._permits.get(name, (_Permit.REFUSED, 0.0))
-            if permit is _Permit.USED:
-                self._permits[name] = (_Permit.HELD, until)
-
-    def _ask_for_permit(self, name: str) -> tuple[_Permit, float]:
-        account = Account(channel=self.channel, provider=name)
-        granted = self._limits.try_probe(account, self._owner, self._lease)
-        permit = _Permit.HELD if granted else _Permit.REFUSED
-        until = self._clock() + (self._lease / 2 if granted else _ASK_AGAIN)
-        self._permits[name] = (permit, until)
-        return permit, until
+            self._ask_again.pop(name, None)
 
     def opening(self, urgent: bool) -> tuple[Opening, str]:
         """How far the consumer may be open, and why not further.
@@ -209,10 +193,10 @@ class Fleet:
         """
         self.report()
         standings = self.standings(urgent)
-        if any(each.availability is Availability.USABLE for each in standings):
-            return Opening.OPEN, ""
-        why = why_none(standings)
-        for each in standings:
-            if each.availability is Availability.ON_TRIAL and self.permit(each.name, use=False):
-                return Opening.TRIAL, why
-        return Opening.CLOSED, why
+        for opening, wanted in (
+            (Opening.OPEN, Availability.USABLE),
+            (Opening.TRIAL, Availability.ON_TRIAL),
+        ):
+            if any(each.availability is wanted for each in standings):
+                return opening, why_none(standings)
+        return Opening.CLOSED, why_none(standings)

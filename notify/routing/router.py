@@ -11,6 +11,7 @@ from typing import Final
 
 from notify.channels import Provider
 from notify.config import AnyProvider, ThrottleSettings
+from notify.config.matches import candidates
 from notify.errors import LedgerUnavailable
 from notify.limits import Account, Denied, Granted, Limits
 from notify.notification import Notification
@@ -108,53 +109,71 @@ class Router:
             settings,
         )
 
-    def too_large(self, notification: Notification) -> bool:
-        """Whether no provider would ever send so much in one day."""
+    def problem(self, notification: Notification) -> str | None:
+        """Why no provider will ever send it."""
         urgent = notification.priority == "urgent"
-        return all(
-            _beyond_a_day(lane.settings, notification, urgent) for lane in self._lanes.values()
-        )
+        names = self._candidates(notification)
+        if not names:
+            return "recipient: no provider is configured for it"
+        if all(_beyond_a_day(self._lanes[name].settings, notification, urgent) for name in names):
+            return "is more than any provider sends in a day"
+        return None
 
-    def turn(self, notification: Notification, *, pinned: str = "") -> Turn:
+    def turn(self, notification: Notification, *, pinned: str = "", holding: bool = False) -> Turn:
         """Waits for a turn with the best provider.
 
-        Raises ``NoProvider`` when none may be used or the worker is stopping, and
-        ``LedgerUnavailable``.
+        Raises ``NoProvider`` when none may be used (``holding``: only after twenty minutes of
+        that) or the worker is stopping, and ``LedgerUnavailable``.
         """
         give_up = self._clock() + _LONGEST_WAIT
         while self._clock() < give_up:
             turn, wait = self._try(notification, pinned, (), _LOOK_UP)
             if turn is not None:
                 return self._when_it_comes(turn)
-            if self._pause(wait):
+            if wait is None and not holding:
+                raise self._none(notification)
+            if self._pause(_LOOK_UP if wait is None else wait):
                 raise NoProvider("the worker is stopping")
         raise NoProvider("its turn did not come in twenty minutes")
+
+    def _none(self, notification: Notification) -> NoProvider:
+        standings = self.fleet.standings(notification.priority == "urgent")
+        usable = any(each.availability is Availability.USABLE for each in standings)
+        return NoProvider(why_none(standings), everywhere=not usable)
 
     def next_turn(self, notification: Notification, tried: Collection[str]) -> Turn | None:
         """A turn with another provider, if one can be had at once.
 
         Raises ``LedgerUnavailable``.
         """
+        turn, _ = self._try(notification, "", tried, 0.0)
+        if turn is not None and turn.granted and turn.granted.wait > _SHORT_WAIT:
+            self.give_back(turn)
+            return None
         with suppress(NoProvider):
-            turn, _ = self._try(notification, "", tried, 0.0)
-            if turn is not None and turn.granted and turn.granted.wait > _SHORT_WAIT:
-                self.give_back(turn)
-                return None
             return turn and self._when_it_comes(turn)
         return None
 
     def _try(
         self, notification: Notification, pinned: str, tried: Collection[str], patience: float
-    ) -> tuple[Turn | None, float]:
-        """A turn, or how long to wait before the next try."""
-        standings = self.fleet.standings(notification.priority == "urgent")
+    ) -> tuple[Turn | None, float | None]:
+        """A turn, or how long to wait before the next try; neither where no provider is left."""
+        standings = [
+            each
+            for each in self.fleet.standings(notification.priority == "urgent")
+            if each.name in self._candidates(notification)
+        ]
         for standing in in_order(standings, pinned=pinned, tried=tried, draw=self._draw()):
             answer = self._ask(standing, notification, patience)
             if isinstance(answer, Turn):
                 return answer, 0.0
             if answer is not None and patience:
                 return None, answer
-        raise NoProvider(why_none(self.fleet.standings(notification.priority == "urgent")))
+        return None, None
+
+    def _candidates(self, notification: Notification) -> Collection[str]:
+        own = [lane.settings for lane in self._lanes.values()]
+        return {each.name for each in candidates(own, notification)}
 
     def _ask(
         self, standing: Standing, notification: Notification, patience: float
@@ -163,15 +182,13 @@ class Router:
         lane = self._lanes[standing.name]
         if standing.availability is not Availability.ON_TRIAL:
             return self._slot(lane, notification, patience)
-        if not self.fleet.permit(standing.name, use=False):
+        if not self.fleet.take_permit(standing.name):
             return None
         answer = self._slot(lane, notification, patience)
-        if not isinstance(answer, Turn):
-            return answer
-        if not self.fleet.permit(standing.name, use=True):
-            self.give_back(answer)
-            return None
-        return replace(answer, trial=True)
+        if isinstance(answer, Turn):
+            return replace(answer, trial=True)
+        self.fleet.return_permit(standing.name)
+        return answer
 
     def _slot(self, lane: Lane, notification: Notification, patience: float) -> Turn | float | None:
         if not (lane.settings.limits.any or self.fleet.slowed(lane.settings.name)):
@@ -245,7 +262,7 @@ class Router:
         if turn is None:
             return
         if turn.trial:
-            self.fleet.keep_permit(turn.name)
+            self.fleet.return_permit(turn.name)
         with suppress(LedgerUnavailable):
             if turn.granted is not None:
                 self._release(turn.name, turn.granted, unused=True)

@@ -5,10 +5,9 @@ import socket
 from collections.abc import Callable
 
 from notify.channels import build_provider
-from notify.config import ChannelSettings, Settings
+from notify.config import Settings
 from notify.deliver import Pipeline
-from notify.limits import Limits
-from notify.provision import ledger, limits
+from notify.provision import blocklist, ledger, limits
 from notify.publish import open_publisher
 from notify.routing import Fleet, Router
 from notify.tools import Tools
@@ -20,21 +19,21 @@ def make_pipeline(settings: Settings, channel: str, pause: Callable[[float], boo
     tools = Tools(
         ledger=ledger(settings),
         publisher=open_publisher(settings),
-        router=_router(channel, own, limits(settings), pause),
+        blocklist=blocklist(settings),
+        router=_router(settings, channel, pause),
         rungs=settings.broker.rungs,
         pause=pause,
     )
     return Pipeline(channel, own, tools)
 
 
-def _router(
-    channel: str, own: ChannelSettings, shared: Limits, pause: Callable[[float], bool]
-) -> Router:
+def _router(settings: Settings, channel: str, pause: Callable[[float], bool]) -> Router:
+    own, shared = settings.channel(channel), limits(settings)
     lease = own.send.lease
     owner = f"{socket.gethostname()}/{os.getpid()}"
     return Router(
         Fleet(channel, own.providers, shared, owner=owner, lease=lease),
-        {each.name: (build_provider(each), each) for each in own.providers},
+        {each.name: (build_provider(each, settings.attachments), each) for each in own.providers},
         shared,
         lease=lease,
         throttle=own.throttle,

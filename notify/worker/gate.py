@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from notify.routing import Opening
@@ -32,6 +33,7 @@ class Gate:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._on_trial = False
+        self._trying = False
         self._reason = ""
         self.consumer: Any = None
 
@@ -50,14 +52,24 @@ class Gate:
                 threading.Thread(target=self._reopen_later, daemon=True).start()
         self._closed.wait(_CLOSING_TAKES)
 
-    def let_in(self) -> None:
-        """A message has come: on trial it is the only one, and the gate closes behind it."""
+    @contextmanager
+    def letting_in(self) -> Iterator[bool]:
+        """While a message is handled; tells whether it is the one of a trial.
+
+        The gate closes behind that one, and there is no other trial until it is dealt with.
+        """
         with self._lock:
-            if not self._on_trial:
-                return
-            self._on_trial = False
-            self.consumer.call_soon(self._cancel)
-        self._closed.wait(_CLOSING_TAKES)
+            trying, self._on_trial = self._on_trial, False
+            self._trying = self._trying or trying
+            if trying:
+                self.consumer.call_soon(self._cancel)
+        if trying:
+            self._closed.wait(_CLOSING_TAKES)
+        try:
+            yield trying
+        finally:
+            if trying:
+                self._trying = False
 
     def _cancel(self) -> None:
         try:
@@ -77,14 +89,16 @@ class Gate:
                 self.consumer.call_soon(self._open)
                 return
             self._reason = why
-            if opening is Opening.TRIAL:
-                self._begin_trial()
+            self._set_trial(opening is Opening.TRIAL)
 
-    def _begin_trial(self) -> None:
+    def _set_trial(self, wanted: bool) -> None:
         with self._lock:
-            if not self._on_trial:
+            if wanted and not (self._on_trial or self._trying):
                 self._on_trial = True
                 self.consumer.call_soon(self._consume, 1)
+            elif self._on_trial and not wanted:
+                self._on_trial = False
+                self.consumer.call_soon(self._cancel)
 
     def _open(self) -> None:
         with self._lock:

@@ -104,6 +104,7 @@ class _Progress:
 def _look(pipeline: Pipeline, *, urgent: bool) -> Callable[[], tuple[Opening, str]]:
     def look() -> tuple[Opening, str]:
         pipeline.tools.ledger.probe()
+        pipeline.claims.release_unanswered()
         return pipeline.tools.router.fleet.opening(urgent)
 
     return look
@@ -111,11 +112,11 @@ def _look(pipeline: Pipeline, *, urgent: bool) -> Callable[[], tuple[Opening, st
 
 def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
     def deliver(envelope: Envelope, redelivered: bool) -> str:
-        gate.let_in()
         try:
-            if envelope.alone:
-                return deliver_alone(pipeline, envelope, redelivered)
-            return pipeline.deliver(envelope, redelivered=redelivered)
+            with gate.letting_in() as on_trial:
+                if envelope.alone:
+                    return deliver_alone(pipeline, envelope, redelivered)
+                return pipeline.deliver(envelope, redelivered=redelivered, on_trial=on_trial)
         except Pause as reason:
             gate.close(str(reason))
             raise

@@ -168,8 +168,9 @@ def test_a_daily_cap_that_is_reached_takes_the_provider_out_until_the_day_ends(
 
 def test_nobody_is_left(limited: Bench) -> None:
     limited.be(a=State(mode="disabled"), b=State(breaker="open"))
-    with pytest.raises(NoProvider, match="a: disabled, b: breaker open"):
+    with pytest.raises(NoProvider, match="a: disabled, b: breaker open") as raised:
         limited.router.turn(NOTE)
+    assert raised.value.everywhere
     assert limited.fleet.opening(urgent=False) == (
         Opening.CLOSED,
         "a: disabled, b: breaker open",
@@ -298,14 +299,48 @@ def test_the_consumer_opens_for_one_message_where_nothing_but_a_trial_is_left(
     bench: Bench,
 ) -> None:
     bench.be(a=State(breaker="half_open"), b=State(breaker="open"))
-    assert bench.fleet.opening(urgent=False)[0] is Opening.TRIAL
+    assert bench.fleet.opening(urgent=False) == (Opening.TRIAL, "a: on trial, b: breaker open")
+    # Without a message there is nothing that needs a permit.
+    assert bench.limits.asked == 0
     assert bench.router.turn(NOTE).trial
-    # The permit is with that message.
-    assert bench.fleet.opening(urgent=False)[0] is Opening.CLOSED
     with pytest.raises(NoProvider):
         bench.router.turn(NOTE)
     bench.be()
-    assert bench.fleet.opening(urgent=False) == (Opening.OPEN, "")
+    assert bench.fleet.opening(urgent=False)[0] is Opening.OPEN
+
+
+def test_the_message_of_a_trial_waits_for_a_provider(bench: Bench) -> None:
+    """Another worker tries the provider first; then the breaker is open again; then it works."""
+    bench.limits.probes["a"] = False
+    bench.be(a=State(breaker="half_open"), b=State(mode="disabled"))
+    plain = bench.clock.pause
+    states = [State(breaker="open"), State(breaker="half_open"), State()]
+
+    def pause(seconds: float) -> bool:
+        bench.be(a=states.pop(0), b=State(mode="disabled"))
+        return plain(seconds)
+
+    bench.router._pause = pause
+    assert bench.router.turn(NOTE, holding=True).name == "a"
+    assert states == []
+
+
+def test_it_does_not_wait_for_ever(bench: Bench) -> None:
+    bench.be(a=State(breaker="open"), b=State(breaker="open"))
+    with pytest.raises(NoProvider, match="twenty minutes") as raised:
+        bench.router.turn(NOTE, holding=True)
+    # It waits on the ladder then: handed back, it would come nearer to its delivery limit.
+    assert not raised.value.everywhere
+
+
+def test_a_pinned_one_whose_provider_somebody_else_tries_is_nobodys_reason_to_stop(
+    bench: Bench,
+) -> None:
+    bench.limits.probes["a"] = False
+    bench.be(a=State(breaker="half_open"))
+    with pytest.raises(NoProvider) as raised:
+        bench.router.turn(NOTE, pinned="a")
+    assert not raised.value.everywhere
 
 
 def test_one_thread_at_a_time_asks_for_the_next_slot(limited: Bench) -> None:

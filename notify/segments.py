@@ -21,35 +21,40 @@ _EXTENDED: Final = frozenset("\f^{}\\[~]|€")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segments:
-    """``units`` are septets or UTF-16 units; ``forced_by`` are the characters, each once and
-    in their order, that GSM 7-bit does not have."""
+    """``units`` are septets or UTF-16 units, and ``left`` are those that the last segment
+    still has; ``forced_by`` are the characters, each once and in their order, that GSM
+    7-bit does not have."""
 
     encoding: Literal["gsm-7", "ucs-2"]
     segments: int
     units: int
+    left: int
     forced_by: tuple[str, ...] = ()
 
 
 def count(text: str) -> Segments:
     """What a text takes; an empty one takes a segment too."""
-    foreign = dict.fromkeys(c for c in text if c not in _BASIC and c not in _EXTENDED)
+    foreign = tuple(dict.fromkeys(c for c in text if c not in _BASIC and c not in _EXTENDED))
     if foreign:
         widths = [2 if ord(c) > 0xFFFF else 1 for c in text]
-        segments = _segments(widths, sum(widths), single=70, joined=67)
-        return Segments(
-            encoding="ucs-2", segments=segments, units=sum(widths), forced_by=tuple(foreign)
-        )
-    widths = [2 if c in _EXTENDED else 1 for c in text]
-    segments = _segments(widths, sum(widths), single=160, joined=153)
-    return Segments(encoding="gsm-7", segments=segments, units=sum(widths))
+    else:
+        widths = [2 if c in _EXTENDED else 1 for c in text]
+    single, joined = (70, 67) if foreign else (160, 153)
+    units = sum(widths)
+    segments, left = (1, single - units) if units <= single else _joined(widths, joined)
+    return Segments(
+        encoding="ucs-2" if foreign else "gsm-7",
+        segments=segments,
+        units=units,
+        left=left,
+        forced_by=foreign,
+    )
 
 
-def _segments(widths: Iterable[int], units: int, *, single: int, joined: int) -> int:
-    if units <= single:
-        return 1
-    segments, used = 1, 0
+def _joined(widths: Iterable[int], joined: int) -> tuple[int, int]:
+    segments, left = 1, joined
     for width in widths:
-        if used + width > joined:
-            segments, used = segments + 1, 0
-        used += width
-    return segments
+        if width > left:
+            segments, left = segments + 1, joined
+        left -= width
+    return segments, left

@@ -81,14 +81,16 @@ def test_the_alphabet_is_the_standard_s() -> None:
     for place, character in enumerate(TABLE):
         assert (count(character).encoding == "gsm-7") == (place != 0x1B)
         assert count(character).units == 1
-    assert all(count(c) == Segments(encoding="gsm-7", segments=1, units=2) for c in extension())
+    assert all(
+        count(c) == Segments(encoding="gsm-7", segments=1, units=2, left=158) for c in extension()
+    )
 
 
 def extension() -> list[str]:
     return list(EXTENSION.values())
 
 
-def naive(text: str) -> tuple[str, int, int]:
+def naive(text: str) -> tuple[str, int, int, int]:
     """Writes the units out, and cuts them."""
     if set(text) <= {*TABLE, *extension()} - {"\x1b"}:
         atoms = [
@@ -102,16 +104,16 @@ def naive(text: str) -> tuple[str, int, int]:
     return "ucs-2", *cut([list(e[::2]) for e in encoded], 70, 67)
 
 
-def cut(atoms: list[list[int]], single: int, joined: int) -> tuple[int, int]:
+def cut(atoms: list[list[int]], single: int, joined: int) -> tuple[int, int, int]:
     units = [unit for atom in atoms for unit in atom]
     if len(units) <= single:
-        return 1, len(units)
+        return 1, len(units), single - len(units)
     parts: list[list[int]] = [[]]
     for atom in atoms:
         if len(parts[-1]) + len(atom) > joined:
             parts.append([])
         parts[-1] += atom
-    return len(parts), len(units)
+    return len(parts), len(units), joined - len(parts[-1])
 
 
 CHARACTERS = st.sampled_from([*"aé@€[^", "\n"]) | st.characters()
@@ -124,4 +126,4 @@ CHARACTERS = st.sampled_from([*"aé@€[^", "\n"]) | st.characters()
 )
 def test_it_counts_like_one_that_writes_the_units_out(text: str) -> None:
     counted = count(text)
-    assert (counted.encoding, counted.segments, counted.units) == naive(text)
+    assert (counted.encoding, counted.segments, counted.units, counted.left) == naive(text)

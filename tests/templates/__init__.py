@@ -1,0 +1,1 @@
+"""Templates: what is refused where, and that a value stays a value."""

@@ -1,0 +1,178 @@
+"""The suppressions over a Redis connection."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from notify.errors import InvalidInput, LedgerUnavailable
+from notify.suppressions import scripts
+from notify.suppressions.recipients import check, digest
+from notify.suppressions.values import (
+    ENDPOINT_FAILING,
+    Failing,
+    Suppression,
+    read_failing,
+    read_suppression,
+)
+
+_Found = TypeVar("_Found")
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except redis.RedisError as error:
+        # A server's refusal starts with its kind (OOM, READONLY, NOAUTH); the rest may
+        # quote a command with its values.
+        word = str(error).partition(" ")[0]
+        kind = word if word.isupper() else type(error).__name__
+        raise LedgerUnavailable(f"Redis: {kind}") from error
+
+
+class Suppressions:
+    """Recipients that get nothing through a channel, and those that only fail.
+
+    Thread-safe. Every change is one atomic step, by the Redis server's clock. Methods raise
+    ``LedgerUnavailable``. Recipients may be spelled in any way that reaches the same one.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = "notify",
+        timeout: float = 2.0,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        """``clock`` (epoch seconds) takes the place of the Redis server's: for tests."""
+        self._prefix = prefix
+        self._clock = clock
+        # Without repeats by the client: a failure would be counted twice.
+        self._redis = redis.Redis.from_url(
+            url,
+            decode_responses=True,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            health_check_interval=10,
+            retry=Retry(NoBackoff(), 0),
+        )
+        register = self._redis.register_script
+        self._add = register(scripts.ADD)
+        self._remove = register(scripts.REMOVE)
+        self._note = register(scripts.NOTE)
+        self._reported = register(scripts.REPORTED)
+
+    def add(
+        self,
+        channel: str,
+        recipient: str,
+        *,
+        reason: str,
+        source: str,
+        by: str = "",
+        unreported: bool = False,
+    ) -> Suppression | None:
+        """Suppresses a recipient; None where it is already, which changes nothing.
+
+        Raises ``InvalidInput`` for what can be no recipient, and for a ``reason``, ``source``
+        or ``by`` that cannot be shown.
+        """
+        check(channel, recipient)
+        for name, text, most in (("reason", reason, 32), ("source", source, 32), ("by", by, 64)):
+            if not text.isprintable() or len(text) > most:
+                raise InvalidInput(f"{name}: must be printable, and at most {most} characters")
+        values = (recipient, reason, source, by, int(unreported))
+        return self._changed(self._add, channel, recipient, *values)
+
+    def remove(self, channel: str, recipient: str) -> bool:
+        """Sends to it again, and forgets its failures; False where it was not suppressed."""
+        return bool(self._run(self._remove, channel, recipient))
+
+    def get(self, channel: str, recipient: str) -> Suppression | None:
+        """Whether, and why, a recipient gets nothing."""
+        name = digest(channel, recipient)
+        with _translated():
+            values = cast("dict[str, str]", self._redis.hgetall(self._keys(channel, name)[0]))
+        return read_suppression(channel, name, values)
+
+    def note(
+        self,
+        channel: str,
+        recipient: str,
+        *,
+        ok: bool,
+        give_up_after: float,
+        minimum: int = 1,
+        unreported: bool = False,
+    ) -> Suppression | None:
+        """Counts a success or a failure; the suppression where that was one failure too many.
+
+        A recipient is suppressed when it has failed at least ``minimum`` times, for at least
+        ``give_up_after`` seconds since the first of them, without a success. A streak that is
+        not continued within twice that time is forgotten.
+        """
+        span = int(give_up_after * 1e6)
+        values = (recipient, int(ok), span, minimum, ENDPOINT_FAILING, "notify", int(unreported))
+        return self._changed(self._note, channel, recipient, *values)
+
+    def reported(self, channel: str, recipient: str) -> None:
+        """Whoever had to be told of the suppression has been."""
+        self._run(self._reported, channel, recipient)
+
+    def page(self, channel: str, *, limit: int = 100, offset: int = 0) -> list[Suppression]:
+        """The suppressions of a channel, newest first."""
+        return self._listed(channel, 0, read_suppression, limit, offset)
+
+    def count(self, channel: str) -> int:
+        """How many recipients of a channel are suppressed."""
+        with _translated():
+            return self._redis.zcard(self._keys(channel, "")[1])
+
+    def failing(self, channel: str, *, limit: int = 100, offset: int = 0) -> list[Failing]:
+        """Recipients that only fail and are not suppressed yet, the last to fail first."""
+        return self._listed(channel, 2, read_failing, limit, offset)
+
+    def close(self) -> None:
+        self._redis.close()
+
+    def _keys(self, channel: str, name: str) -> list[str]:
+        """Entry, entries, streak and streaks, of a recipient's digest."""
+        entries, streaks = f"{self._prefix}:b:{channel}", f"{self._prefix}:f:{channel}"
+        return [f"{entries}:{name}", entries, f"{streaks}:{name}", streaks]
+
+    def _run(self, script: Any, channel: str, recipient: str, *values: Any) -> Any:
+        name = digest(channel, recipient)
+        now = "" if self._clock is None else int(self._clock() * 1e6)
+        with _translated():
+            return script(keys=self._keys(channel, name), args=[now, name, *values])
+
+    def _changed(
+        self, script: Any, channel: str, recipient: str, *values: Any
+    ) -> Suppression | None:
+        """Runs a script that answers with a suppression: names and values in turn."""
+        flat = self._run(script, channel, recipient, *values)
+        named = dict(zip(flat[::2], flat[1::2], strict=True))
+        return read_suppression(channel, digest(channel, recipient), named)
+
+    def _listed(
+        self,
+        channel: str,
+        kind: int,
+        read: Callable[[str, str, Mapping[str, str]], _Found | None],
+        limit: int,
+        offset: int,
+    ) -> list[_Found]:
+        """What the index behind the key of that kind names; without what is gone meanwhile."""
+        with _translated():
+            index = self._keys(channel, "")[kind + 1]
+            names = cast("list[str]", self._redis.zrevrange(index, offset, offset + limit - 1))
+            pipe = self._redis.pipeline(transaction=False)
+            for name in names:
+                pipe.hgetall(self._keys(channel, name)[kind])
+            found = map(read, [channel] * len(names), names, pipe.execute())
+            return [each for each in found if each is not None]

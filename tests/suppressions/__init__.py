@@ -1,0 +1,1 @@
+"""Suppressions, on a real Redis."""

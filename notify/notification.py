@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self
-from urllib.parse import urlsplit
 
+from notify.attachments import Attachment, check_attachments, read_attachments
 from notify.errors import InvalidNotification
+from notify.recipients import RECIPIENT_CHECKS, unsubscribe_problem
 
 VERSION: Final = 1
 CHANNELS: Final = ("sms", "email", "webhook")
@@ -23,13 +24,11 @@ PRIORITIES: Final = ("urgent", "normal")
 # Safe in Redis keys, AMQP and HTTP headers, and in signed content, where Standard Webhooks
 # separates the id from what follows by a full stop.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,127}")
-_E164 = re.compile(r"\+[1-9][0-9]{6,14}")
-_ADDRESS = re.compile(r"[^@\s\"(),:;<>\[\]\\]{1,64}@[^@\s\"(),:;<>\[\]\\]{1,253}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_LINES = ("recipient", "subject", "unsubscribe", "template", "template_version")
 _MAX_LABELS = 20
 _MAX_LABEL_VALUE = 256
-_MAX_URL = 2048
 
 
 def new_id() -> str:
@@ -48,8 +47,9 @@ class Notification:
     ``id`` is the caller's idempotency key: publishing the same content twice under one id
     delivers it once. ``recipient`` is a phone number in E.164 form (sms), an address
     (email) or an http(s) URL (webhook). ``data`` is any JSON value and is what a webhook
-    posts; without it ``subject`` and ``body`` are posted. Nothing is sent after
-    ``expires_at``. Raises ``InvalidNotification``, naming the field.
+    posts; without it ``subject`` and ``body`` are posted. An email may have ``attachments``
+    and an https URL to ``unsubscribe``. Nothing is sent after ``expires_at``. Raises
+    ``InvalidNotification``, naming the field.
     """
 
     channel: str
@@ -60,6 +60,8 @@ class Notification:
     body: str | None = None
     html: str | None = None
     data: Any = None
+    attachments: tuple[Attachment, ...] = ()
+    unsubscribe: str | None = None
     template: str | None = None
     template_version: str | None = None
     expires_at: datetime | None = None
@@ -70,6 +72,8 @@ class Notification:
         _check_scalars(self)
         _check_recipient(self.channel, self.recipient)
         _check_content(self)
+        _check_unsubscribe(self.channel, self.unsubscribe)
+        check_attachments(self.channel, self.attachments, self.html)
         _check_labels(self.labels)
         for name in ("expires_at", "created_at"):
             _check_instant(name, getattr(self, name), optional=name == "expires_at")
@@ -78,7 +82,15 @@ class Notification:
     def digest(self) -> str:
         """128 bits over what the recipient would get: channel, recipient and content."""
         content = [self.channel, self.recipient, self.subject, self.body, self.html, self.data]
+        # What came later is left out where there is none: digests outlive a release.
+        later = {name: v for name, v in self._later() if v}
+        if later:
+            content.append(later)
         return hashlib.sha256(_canonical(content)).hexdigest()[:32]
+
+    def _later(self) -> list[tuple[str, Any]]:
+        files = [each.to_dict() for each in self.attachments]
+        return [("attachments", files), ("unsubscribe", self.unsubscribe)]
 
     def expired(self, now: datetime) -> bool:
         return self.expires_at is not None and now >= self.expires_at
@@ -101,6 +113,8 @@ class Notification:
                 value = value.isoformat()
             if item.name == "labels":
                 value = dict(value) or None
+            if item.name == "attachments":
+                value = [each.to_dict() for each in value] or None
             if value is not None:
                 values[item.name] = value
         return values
@@ -114,6 +128,8 @@ class Notification:
         for name in ("expires_at", "created_at"):
             if name in present:
                 present[name] = parse_instant(name, present[name])
+        if "attachments" in present:
+            present["attachments"] = read_attachments(present["attachments"])
         return cls(**present)
 
 
@@ -152,9 +168,9 @@ def _check_scalars(n: Notification) -> None:
         raise InvalidNotification("priority", f"must be one of {', '.join(PRIORITIES)}")
     if not isinstance(n.id, str) or not _ID.fullmatch(n.id):
         raise InvalidNotification("id", "must be 1 to 128 letters, digits, '_', ':' or '-'")
-    for name in ("recipient", "subject", "body", "html", "template", "template_version"):
+    for name in (*_LINES, "body", "html"):
         _check_text(name, getattr(n, name))
-    for name in ("recipient", "subject", "template", "template_version"):
+    for name in _LINES:
         if _CONTROL.search(getattr(n, name) or ""):
             raise InvalidNotification(name, "must not contain control characters or line breaks")
 
@@ -177,40 +193,10 @@ def _check_encodable(name: str, value: str) -> None:
 
 
 def _check_recipient(channel: str, recipient: str) -> None:
-    problem = _RECIPIENT_CHECKS[channel](recipient)
+    problem = RECIPIENT_CHECKS[channel](recipient)
     if problem:
         raise InvalidNotification("recipient", problem)
 
-
-def _phone_problem(recipient: str) -> str | None:
-    return None if _E164.fullmatch(recipient) else "must be a phone number like +491701234567"
-
-
-def _address_problem(recipient: str) -> str | None:
-    local, _, domain = recipient.rpartition("@")
-    ok = _ADDRESS.fullmatch(recipient) and len(recipient) <= 254
-    dots = (".." in recipient, local[:1] == ".", local[-1:] == ".", domain[:1] == ".")
-    if ok and not any(dots) and domain[-1:] not in (".", "-"):
-        return None
-    return "must be an email address like name@example.com"
-
-
-def _url_problem(recipient: str) -> str | None:
-    try:
-        parts = urlsplit(recipient)
-        port_ok = parts.port is None or parts.port > 0
-    except ValueError:
-        return "must be a URL like https://example.com/hook"
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_ok:
-        return "must be a URL like https://example.com/hook"
-    if len(recipient) > _MAX_URL or re.search(r"\s", recipient):
-        return f"must be a URL of at most {_MAX_URL} characters without spaces"
-    if parts.username is not None or parts.fragment:
-        return "must be a URL without user name and fragment"
-    return None
-
-
-_RECIPIENT_CHECKS = {"sms": _phone_problem, "email": _address_problem, "webhook": _url_problem}
 
 _ALLOWED_CONTENT = {
     "sms": {"body"},
@@ -233,6 +219,16 @@ def _check_content(n: Notification) -> None:
         raise InvalidNotification("data", "data or body is required for webhook")
     if n.data is not None:
         _check_data(n.data)
+
+
+def _check_unsubscribe(channel: str, url: str | None) -> None:
+    if url is None:
+        return
+    problem = unsubscribe_problem(url)
+    if channel != "email":
+        problem = f"is not used by channel {channel}"
+    if problem:
+        raise InvalidNotification("unsubscribe", problem)
 
 
 def _check_data(data: Any) -> None:

@@ -2,33 +2,37 @@
 
 import socket
 import ssl
-from contextlib import suppress
 from datetime import UTC, datetime
 
+from notify.channels.composing import Composer, Draft
 from notify.channels.connecting import trouble
 from notify.channels.deadlines import Deadline
 from notify.channels.excerpts import Private, private_to
-from notify.channels.letters import Letter, Sender, encode_address, write_letter
 from notify.channels.mailline import MailLine
 from notify.channels.perthread import PerThread
 from notify.channels.replies import lost, queue_id
 from notify.channels.tls import tls_reason, trust
+from notify.config.attachments import AttachmentSettings
 from notify.config.providers import SmtpProvider
-from notify.errors import ConfigError
 from notify.notification import Notification
-from notify.outcomes import PermanentFailure, Reason, Receipt
+from notify.outcomes import Receipt
 
 
 class SmtpMail:
     """Hands mails to one server."""
 
-    def __init__(self, settings: SmtpProvider, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        settings: SmtpProvider,
+        tls: ssl.SSLContext | None = None,
+        attachments: AttachmentSettings | None = None,
+    ) -> None:
         trusted = tls or trust(settings.ca_file)
         secret = settings.password_file
         self._secrets = (secret.get_secret_value(),) if secret else ()
         self._settings = settings
-        self._sender = _sender(settings)
-        hello = _own_name(self._sender.domain)
+        self._composer = Composer(settings, attachments or AttachmentSettings())
+        hello = _own_name(self._composer.sender.domain)
         self._holders = PerThread(lambda: _Holder(settings, trusted, hello))
 
     @property
@@ -38,9 +42,9 @@ class SmtpMail:
     def send(self, notification: Notification, *, deadline: float) -> Receipt:
         """Hand one mail over. Raises ``DeliveryFailure``."""
         with Deadline(deadline) as limit:
-            letter = write_letter(notification, self._sender, datetime.now(UTC))
+            draft = self._composer.draft(notification, datetime.now(UTC))
             private = private_to(notification, self._secrets)
-            code, text = self._holders.get().deliver(letter, private, limit)
+            code, text = self._holders.get().deliver(draft, private, limit)
         return Receipt(provider=self.name, provider_id=queue_id(text), code=str(code))
 
 
@@ -53,10 +57,12 @@ class _Holder:
         self._hello = hello
         self._line = self._fresh()
 
-    def deliver(self, letter: Letter, private: Private, deadline: Deadline) -> tuple[int, str]:
+    def deliver(self, draft: Draft, private: Private, deadline: Deadline) -> tuple[int, str]:
+        letter = draft.write()
         try:
             self._connect(private, deadline)
-            _check_utf8(self._line, letter)
+            if draft.has_eight_bits and self._line.has_extn("8bitmime"):
+                letter = draft.write(eight_bit=True)
             return self._line.deliver(letter)
         except OSError as error:
             # The library's errors quote what the server said: none of them is chained.
@@ -76,21 +82,6 @@ class _Holder:
 
     def _fresh(self) -> MailLine:
         return MailLine(self._settings, self._tls, self._hello)
-
-
-def _check_utf8(line: MailLine, letter: Letter) -> None:
-    if letter.utf8 and not line.has_extn("smtputf8"):
-        raise PermanentFailure(
-            Reason.RECIPIENT_REFUSED, "the server takes no addresses outside ASCII"
-        )
-
-
-def _sender(settings: SmtpProvider) -> Sender:
-    with suppress(ValueError):
-        address = encode_address(settings.sender)
-        if address.isascii() and address.isprintable():
-            return Sender(address=address, name=settings.sender_name or "")
-    raise ConfigError([f"provider {settings.name}: sender cannot be used as an address"])
 
 
 def _own_name(domain: str) -> str:

@@ -16,7 +16,7 @@ from notify.channels.excerpts import Private, excerpt
 from notify.channels.letters import Letter
 from notify.channels.replies import Stage, refusal, still_in_step
 from notify.config.providers import SmtpProvider
-from notify.outcomes import DeliveryFailure, Reason, TemporaryFailure
+from notify.outcomes import DeliveryFailure, PermanentFailure, Reason, TemporaryFailure
 
 MAX_IDLE: Final = 60.0
 _MAX_LINE: Final = 8192
@@ -73,6 +73,7 @@ class MailLine(smtplib.SMTP):
 
     def deliver(self, letter: Letter) -> Reply:
         """Hand one mail over and return the last reply. Raises ``DeliveryFailure``."""
+        self._check(letter)
         self.clean = False
         self._command(Stage.MAIL, f"MAIL FROM:<{letter.sender}>{self._options(letter)}")
         self._command(Stage.RCPT, f"RCPT TO:<{letter.recipient}>")
@@ -85,10 +86,33 @@ class MailLine(smtplib.SMTP):
         self.clean = True
         return reply
 
+    def _check(self, letter: Letter) -> None:
+        """What the server has said that it does not take is not offered to it."""
+        # RFC 6531 has servers with SMTPUTF8 offer 8BITMIME too.
+        if letter.utf8 and not (self.has_extn("smtputf8") and self.has_extn("8bitmime")):
+            raise PermanentFailure(
+                Reason.RECIPIENT_REFUSED, "the server takes no addresses outside ASCII"
+            )
+        limit = self._size_limit()
+        if limit and len(letter.content) > limit:
+            raise PermanentFailure(
+                Reason.REFUSED,
+                f"the mail has {len(letter.content)} bytes, the server takes {limit}",
+            )
+
+    def _size_limit(self) -> int:
+        """The most bytes that the server says it takes (RFC 1870); 0 if it does not say."""
+        announced = self.esmtp_features.get("size", "")
+        return int(announced) if re.fullmatch("[0-9]{1,20}", announced) else 0
+
     def _options(self, letter: Letter) -> str:
         self.command_encoding = "utf-8" if letter.utf8 else "ascii"
-        size = f" SIZE={len(letter.content)}" if self.has_extn("size") else ""
-        return f"{size} SMTPUTF8 BODY=8BITMIME" if letter.utf8 else size
+        options = {
+            f" SIZE={len(letter.content)}": self.has_extn("size"),
+            " BODY=8BITMIME": letter.eight_bit,
+            " SMTPUTF8": letter.utf8,
+        }
+        return "".join(option for option, needed in options.items() if needed)
 
     def _command(self, stage: Stage, command: str, expected: int = 2) -> None:
         self.stage = stage

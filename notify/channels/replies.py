@@ -24,9 +24,25 @@ _RATE: Final = re.compile(
     r"|\bper (?:second|minute|hour|day)\b|\b(?:hourly|daily) (?:limit|quota|sending)",
     re.IGNORECASE,
 )
-_CONGESTED: Final = "4.4.5"
+# RFC 3463: congestion, "useful only as a persistent transient error". Gmail says 550 5.4.5 when
+# the account's quota of the day is used up.
+_CONGESTED: Final = frozenset({"4.4.5", "5.4.5"})
 # RFC 3463: the mailbox (X.2.X), and the X.1.X about the recipient; X.1.7 and X.1.8 are about us.
 _MAILBOX: Final = re.compile(r"4\.(?:2\.[0-9]+|1\.[12346])")
+# Nobody can ever be reached there, whatever the mail: no such mailbox (5.1.1), domain (5.1.2) or
+# address (5.1.3), moved without a trace (5.1.6), a domain that takes no mail (RFC 7505: 5.1.10),
+# disabled (5.2.1).
+_NOBODY: Final = frozenset({"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"})
+# RFC 7504: the host knows that this domain takes no mail.
+_NULL_MX: Final = 556
+# Gmail says 5.2.1 also to a mailbox that gets too much at the moment; that mailbox exists.
+_DISABLED: Final = "5.2.1"
+# RFC 3463: mailbox full, to "be used as a persistent transient failure", even where it comes with
+# 552 or 550: it may be emptied. 552 without it is as often about the size of the mail.
+_FULL: Final = "5.2.2"
+# RFC 3463: the sender's address is what is refused, and our configuration is to be mended.
+_OUR_ADDRESS: Final = frozenset({"5.1.7", "5.1.8"})
+_RATE_OF_MAILBOX: Final = re.compile(r"\bat a\s+rate\b|\btoo quickly\b", re.IGNORECASE)
 _LOGIN_WANTED: Final = frozenset({530, 534, 535, 538})
 _QUEUE_IDS: Final = (
     re.compile(r"\bqueued as ([A-Za-z0-9._-]{1,64})", re.IGNORECASE),
@@ -54,6 +70,8 @@ class Stage(StrEnum):
 
 _BEFORE_MAIL: Final = frozenset({Stage.CONNECT, Stage.HELLO})
 _IN_MAIL: Final = frozenset({Stage.MAIL, Stage.RCPT, Stage.DATA, Stage.DOT})
+# One mail has one recipient: what is said of a mailbox later is said of that one too.
+_ABOUT_RECIPIENT: Final = frozenset({Stage.RCPT, Stage.DATA, Stage.DOT})
 
 
 def still_in_step(stage: Stage, code: int) -> bool:
@@ -69,20 +87,40 @@ def refusal(stage: Stage, code: int, text: str) -> DeliveryFailure:
     if 400 <= code <= 499:
         return _deferred(stage, code, text, detail)
     if 500 <= code <= 599:
-        return _refused(stage, code, detail)
+        return _refused(stage, code, text, detail)
     if stage is Stage.DOT:
         return UnknownOutcome(Reason.CONNECTION_LOST, "no usable reply to the final dot")
     return TemporaryFailure(Reason.PROVIDER_ERROR, f"no usable reply at {stage}")
 
 
-def _refused(stage: Stage, code: int, detail: str) -> DeliveryFailure:
+def _refused(stage: Stage, code: int, text: str, detail: str) -> DeliveryFailure:
+    enhanced = enhanced_code(text)
+    reason = _temporary_after_all(stage, code, enhanced)
+    if reason is not None:
+        slow_down = reason is Reason.PROVIDER_BUSY
+        return TemporaryFailure(reason, detail, code=str(code), slow_down=slow_down)
+    nobody = stage in _ABOUT_RECIPIENT and (enhanced in _NOBODY or code == _NULL_MX)
+    about = stage is Stage.RCPT or nobody
+    return PermanentFailure(
+        Reason.RECIPIENT_REFUSED if about else Reason.REFUSED,
+        detail,
+        code=str(code),
+        suppress=nobody and not (enhanced == _DISABLED and _RATE_OF_MAILBOX.search(text)),
+    )
+
+
+def _temporary_after_all(stage: Stage, code: int, enhanced: str) -> Reason | None:
+    """Why a 5xx will not be said to the next attempt, if it will not."""
     # Wrong credentials are ours to mend, and no reason to archive everything meanwhile.
-    if stage is Stage.LOGIN or code in _LOGIN_WANTED:
-        return TemporaryFailure(Reason.PROVIDER_DENIED, detail, code=str(code))
+    if stage is Stage.LOGIN or code in _LOGIN_WANTED or enhanced in _OUR_ADDRESS:
+        return Reason.PROVIDER_DENIED
+    if enhanced in _CONGESTED:
+        return Reason.PROVIDER_BUSY
     if stage in _BEFORE_MAIL:
-        return TemporaryFailure(Reason.CONNECTION_FAILED, detail, code=str(code))
-    reason = Reason.RECIPIENT_REFUSED if stage is Stage.RCPT else Reason.REFUSED
-    return PermanentFailure(reason, detail, code=str(code))
+        return Reason.CONNECTION_FAILED
+    if enhanced == _FULL and stage in _ABOUT_RECIPIENT:
+        return Reason.RECIPIENT_UNAVAILABLE
+    return None
 
 
 def _deferred(stage: Stage, code: int, text: str, detail: str) -> TemporaryFailure:
@@ -99,7 +137,7 @@ def _deferred(stage: Stage, code: int, text: str, detail: str) -> TemporaryFailu
 
 
 def _too_much(text: str) -> bool:
-    return enhanced_code(text) == _CONGESTED or bool(_RATE.search(text))
+    return enhanced_code(text) in _CONGESTED or bool(_RATE.search(text))
 
 
 def _about_mailbox(code: int, text: str) -> bool:

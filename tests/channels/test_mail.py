@@ -41,13 +41,22 @@ def test_dots_do_not_end_a_mail(mails: Provider, sandbox: Sandbox, body: str) ->
     assert item.body.splitlines() == body.splitlines()
 
 
+def test_one_refused_recipient_harms_no_other(mails: Provider, sandbox: Sandbox) -> None:
+    reply = Answer(smtp_stage="rcpt", smtp_reply="550 5.1.1 no such user")
+    sandbox.script(ADDRESS, reply, reply)
+    for other in ("bob@example.com", "eve@example.com"):
+        assert failure(mails, mail()).suppress
+        assert mails.send(mail(recipient=other), deadline=2).code == "250"
+        assert [item.accepted for item in sandbox.received(other)] == [True]
+
+
 STAGES: list[tuple[str, str, type[DeliveryFailure], Reason]] = [
     ("connect", SMTP_CONNECTION, TemporaryFailure, Reason.CONNECTION_FAILED),
     ("ehlo", SMTP_CONNECTION, TemporaryFailure, Reason.CONNECTION_FAILED),
     ("mail", SMTP_CONNECTION, PermanentFailure, Reason.REFUSED),
     ("rcpt", ADDRESS, PermanentFailure, Reason.RECIPIENT_REFUSED),
-    ("data", ADDRESS, PermanentFailure, Reason.REFUSED),
-    ("dot", ADDRESS, PermanentFailure, Reason.REFUSED),
+    ("data", ADDRESS, PermanentFailure, Reason.RECIPIENT_REFUSED),
+    ("dot", ADDRESS, PermanentFailure, Reason.RECIPIENT_REFUSED),
 ]
 
 
@@ -60,6 +69,7 @@ def test_every_stage_refused(
     error = failure(mails, mail())
     assert kind(error) == (expected, reason)
     assert error.code == "550"
+    assert error.suppress is (stage in ("rcpt", "data", "dot"))
     assert mails.send(mail(), deadline=2).code == "250"
 
 
@@ -107,7 +117,7 @@ def test_a_server_that_stops_reading_has_not_taken_the_mail() -> None:
         peer.closing.wait()
         return b""
 
-    with Peer(mail_server({"DATA": stop})) as peer:
+    with Peer(mail_server({"EHLO": b"250 peer\r\n", "DATA": stop})) as peer:
         provider = build_provider(mail_settings(peer.port))
         error = failure(provider, mail(body="x" * 15_000_000), deadline=4.0)
     assert kind(error) == (TemporaryFailure, Reason.CONNECTION_FAILED)

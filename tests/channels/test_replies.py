@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from notify.channels.replies import Stage, enhanced_code, lost, queue_id, refusal, still_in_step
@@ -127,6 +129,102 @@ def test_5xx(stage: Stage, kind: type[DeliveryFailure], reason: Reason) -> None:
     failure = refusal(stage, 554, "5.7.1 <a@b.c> no")
     assert (type(failure), failure.reason) == (kind, reason)
     assert failure.detail == f"554 5.7.1 at {stage}"
+
+
+DENIED = (TemporaryFailure, Reason.PROVIDER_DENIED, False)
+BUSY = (TemporaryFailure, Reason.PROVIDER_BUSY, False)
+NO_TLS = (TemporaryFailure, Reason.TLS_FAILED, False)
+NO_CONNECTION = (TemporaryFailure, Reason.CONNECTION_FAILED, False)
+REFUSED = (PermanentFailure, Reason.REFUSED, False)
+NOT_TAKEN = (PermanentFailure, Reason.RECIPIENT_REFUSED, False)
+NEVER = (PermanentFailure, Reason.RECIPIENT_REFUSED, True)
+LATER = (TemporaryFailure, Reason.RECIPIENT_UNAVAILABLE, False)
+USUAL = {
+    Stage.CONNECT: NO_CONNECTION,
+    Stage.HELLO: NO_CONNECTION,
+    Stage.TLS: NO_TLS,
+    Stage.LOGIN: DENIED,
+    Stage.MAIL: REFUSED,
+    Stage.RCPT: NOT_TAKEN,
+    Stage.DATA: REFUSED,
+    Stage.CONTENT: REFUSED,
+    Stage.DOT: REFUSED,
+}
+FROM_RCPT = (Stage.RCPT, Stage.DATA, Stage.DOT)
+NOBODY = USUAL | dict.fromkeys(FROM_RCPT, NEVER)
+THERE = USUAL | dict.fromkeys(FROM_RCPT, NOT_TAKEN)
+FULL = USUAL | dict.fromkeys(FROM_RCPT, LATER)
+OURS = dict.fromkeys(Stage, DENIED) | {Stage.TLS: NO_TLS}
+QUOTA = dict.fromkeys(Stage, BUSY) | {Stage.TLS: NO_TLS, Stage.LOGIN: DENIED}
+# What each stage makes of a reply: kind, reason, and whether the recipient is suppressed.
+PERMANENT: list[tuple[int, str, dict[Stage, Any]]] = [
+    # Nobody is there, and nobody will be.
+    (550, "5.1.1 <a@b.c>: Recipient address rejected: User unknown", NOBODY),
+    (550, "5.1.1 RESOLVER.ADR.RecipNotFound; not found", NOBODY),
+    (554, "5.1.1 no such user", NOBODY),
+    (550, "5.1.2 host unknown", NOBODY),
+    (501, "5.1.3 Bad recipient address syntax", NOBODY),
+    (551, "5.1.6 has moved without a trace", NOBODY),
+    (556, "5.1.10 Recipient address has null MX", NOBODY),
+    (550, "5.1.10 null MX", NOBODY),
+    (556, "domain does not accept mail", NOBODY),
+    (550, "5.2.1 The email account that you tried to reach is disabled", NOBODY),
+    # The mailbox is there.
+    (550, "5.2.1 The user is receiving mail at a rate that prevents additional", THERE),
+    (550, "5.2.1 The user is receiving mail too quickly", THERE),
+    (552, "5.2.2 The recipient's inbox is out of storage space", FULL),
+    (550, "5.2.2 mailbox full", FULL),
+    # What does not say that it is about the mailbox.
+    (550, "no such user", USUAL),
+    (550, "mailbox unavailable", USUAL),
+    (551, "user not local", USUAL),
+    (552, "requested mail action aborted: exceeded storage allocation", USUAL),
+    (552, "5.3.4 message size exceeds fixed limit", USUAL),
+    (552, "5.2.3 message too long for this mailbox", USUAL),
+    (553, "mailbox name not allowed", USUAL),
+    (554, "5.7.1 spam", USUAL),
+    (550, "5.7.1 relaying denied", USUAL),
+    (550, "5.7.26 unauthenticated email is not accepted", USUAL),
+    (554, "5.6.0 message malformed", USUAL),
+    (554, "transaction failed", USUAL),
+    (500, "5.5.2 line too long", USUAL),
+    (501, "5.5.4 invalid argument", USUAL),
+    (502, "5.5.1 not implemented", USUAL),
+    (503, "5.5.1 bad sequence", USUAL),
+    (521, "host does not accept mail", USUAL),
+    (555, "parameters not recognised", USUAL),
+    (550, "5.1.1x no code", USUAL),
+    (550, "sorry, 5.1.1 stands later", USUAL),
+    # Ours to mend.
+    (530, "5.7.0 Authentication required", OURS),
+    (530, "5.7.0 Must issue a STARTTLS command first", OURS),
+    (534, "5.7.9 mechanism too weak", OURS),
+    (535, "5.7.8 authentication failed", OURS),
+    (538, "5.7.11 encryption required", OURS),
+    (550, "5.1.8 Sender address rejected: Domain not found", OURS),
+    (553, "5.1.7 bad sender", OURS),
+    (550, "5.4.5 Daily user sending limit exceeded", QUOTA),
+]
+
+
+@pytest.mark.parametrize("stage", [*Stage])
+@pytest.mark.parametrize(("code", "text", "meant"), PERMANENT)
+def test_every_5xx_at_every_stage(
+    stage: Stage, code: int, text: str, meant: dict[Stage, Any]
+) -> None:
+    failure = refusal(stage, code, text)
+    assert (type(failure), failure.reason, failure.suppress) == meant[stage]
+    assert failure.code == str(code)
+    assert failure.slow_down is (failure.reason is Reason.PROVIDER_BUSY)
+    assert text[6:] not in failure.detail
+
+
+@pytest.mark.parametrize("stage", [*Stage])
+@pytest.mark.parametrize("code", [421, 450, 451, 452, 454, 455, 499])
+@pytest.mark.parametrize("text", ["4.1.1 unknown", "4.2.1 disabled", "4.2.2 full", "5.1.1 no", ""])
+def test_nothing_temporary_suppresses_anybody(stage: Stage, code: int, text: str) -> None:
+    failure = refusal(stage, code, text)
+    assert (type(failure), failure.suppress) == (TemporaryFailure, False)
 
 
 @pytest.mark.parametrize("stage", BEFORE_CONTENT)

@@ -2,9 +2,13 @@
 
 from typing import Protocol
 
+from notify.channels.foreign import foreign
 from notify.channels.mail import SmtpMail
+from notify.channels.profiled import Profiled
 from notify.channels.sms import HttpSms
 from notify.channels.webhook import Webhook
+from notify.config.attachments import AttachmentSettings
+from notify.config.described import ProfileProvider, PythonProvider
 from notify.config.providers import HttpSmsProvider, SmtpProvider, WebhookProvider
 from notify.notification import Notification
 from notify.outcomes import Receipt
@@ -28,12 +32,25 @@ class Provider(Protocol):
         ...
 
 
-def build_provider(settings: HttpSmsProvider | SmtpProvider | WebhookProvider) -> Provider:
-    """The provider that a ``[[providers]]`` section describes. Raises ``ConfigError``."""
+AnySettings = HttpSmsProvider | SmtpProvider | WebhookProvider | ProfileProvider | PythonProvider
+
+
+def build_provider(
+    settings: AnySettings, attachments: AttachmentSettings | None = None
+) -> Provider:
+    """The provider that a ``[[providers]]`` section describes. Raises ``ConfigError``.
+
+    ``attachments`` says where the files of emails lie.
+    """
     match settings:
         case HttpSmsProvider():
             return HttpSms(settings)
         case SmtpProvider():
-            return SmtpMail(settings)
+            return SmtpMail(settings, attachments=attachments)
         case WebhookProvider():
             return Webhook(settings)
+        case ProfileProvider():
+            return Profiled(settings)
+        case PythonProvider():
+            made: Provider = foreign(settings)
+            return made

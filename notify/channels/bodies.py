@@ -24,6 +24,24 @@ def find_id(body: bytes, path: str) -> str:
     return text if _PROVIDER_ID.fullmatch(text) else ""
 
 
+def read(body: bytes) -> Any:
+    """The JSON value of a body. Raises ``Unreadable``."""
+    value = _decode(body)
+    if value is _UNREADABLE:
+        raise Unreadable
+    return value
+
+
+def find(value: Any, path: str) -> Any:
+    """What stands at a path such as ``messages.0.id``; None if nothing does."""
+    return _find(value, path)
+
+
+def same(value: Any, wanted: bool | int | float | str) -> bool:
+    """Whether a gateway's code is this one, be it written as a number or as text."""
+    return _same(value, wanted)
+
+
 def first_match(
     rules: Sequence[AnswerRule], status: int, body: bytes | None
 ) -> tuple[int, AnswerRule] | None:

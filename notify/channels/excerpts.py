@@ -38,10 +38,16 @@ class Private:
 
 def private_to(notification: Notification, secrets: Iterable[str] = ()) -> Private:
     """Recipient and content of a notification, and the secrets of its provider."""
-    texts = (notification.subject, notification.body, notification.html)
+    texts = (
+        notification.subject,
+        notification.body,
+        notification.html,
+        notification.unsubscribe,
+        *(each.name for each in notification.attachments),
+    )
     leaves = list(_leaves(notification.data))
     return Private(
-        secrets=(*secrets, *_names(notification.recipient)),
+        secrets=(*secrets, *names(notification.recipient)),
         texts=(*(text for text in texts if text), *leaves[:_LEAVES], "\n".join(leaves[_LEAVES:])),
     )
 
@@ -54,6 +60,11 @@ def excerpt(answer: bytes, private: Private) -> str:
         text = _hide_start(text, _forms(private.secrets))
     text = _hide_codes(_hide_runs(text, private), private)
     return "".join(map(_printable, text[:KEPT]))[:KEPT]
+
+
+def hide(text: str, secrets: Iterable[str]) -> str:
+    """The text without these, in whatever form they are quoted."""
+    return _hide_whole(text, _forms(secrets))
 
 
 def _hide_whole(text: str, forms: Iterable[str]) -> str:
@@ -117,7 +128,7 @@ def _forms(values: Iterable[str]) -> Iterator[str]:
             yield b64encode(value.encode()).decode().rstrip("=")
 
 
-def _names(recipient: str) -> Iterator[str]:
+def names(recipient: str) -> Iterator[str]:
     """A recipient, and the parts by which it is known too."""
     yield recipient
     if recipient.startswith("+"):

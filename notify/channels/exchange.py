@@ -1,8 +1,7 @@
 """One HTTP exchange: what every HTTP provider does, and what came of it."""
 
-import json
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.client import HTTPException
@@ -17,9 +16,10 @@ from urllib3.exceptions import HTTPError
 
 from notify.channels.addresses import Forbidden, Guard
 from notify.channels.deadlines import Deadline
-from notify.channels.excerpts import excerpt, private_to
+from notify.channels.excerpts import Private, excerpt, private_to
 from notify.channels.guarded import GuardedAdapter, Line, Stage
 from notify.channels.perthread import PerThread
+from notify.channels.templates import encode_json
 from notify.channels.tls import trust
 from notify.channels.verdicts import Answer, verdict
 from notify.channels.ways import Proxy, Way, parse_proxy
@@ -42,13 +42,27 @@ _BASE: Final = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """What to send: a value as JSON, and for whom."""
+    """What to send: a value as JSON, or ``body`` as it is; and for whom."""
 
     notification: Notification
     method: str = "POST"
     url: str
-    content: object
+    content: object = None
+    body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Judge = Callable[[Answer, datetime], DeliveryFailure | None]
+
+
+class Tap:
+    """Sees what goes out and what comes back, for whoever tries a provider out."""
+
+    def asking(self, request: PreparedRequest) -> None:
+        """Called before anything is sent; what it raises prevents that."""
+
+    def told(self, answer: Answer) -> None:
+        """Called with the whole answer."""
 
 
 class Exchange:
@@ -58,35 +72,57 @@ class Exchange:
     """
 
     def __init__(
-        self, settings: HttpProvider, guard: Guard | None = None, tls: ssl.SSLContext | None = None
+        self,
+        settings: HttpProvider,
+        guard: Guard | None = None,
+        tls: ssl.SSLContext | None = None,
+        *,
+        secrets: Iterable[str] = (),
     ) -> None:
+        """``secrets`` are further ones that must not be kept of an answer."""
         trusted = tls or trust(settings.ca_file)
         way = Way(guard=guard, proxy=parse_proxy(settings.proxy))
         self._name = settings.name
         self._rules = settings.answers
         self._guard = guard or Guard()
         self._headers = _headers(settings)
-        self._secrets = tuple(_secrets(settings, way.proxy))
+        self._secrets = (*_secrets(settings, way.proxy), *secrets)
+        self.tap = Tap()
         self._adapters = PerThread(lambda: GuardedAdapter(trusted, way))
 
     def send(
-        self, call: Call, deadline: float, read_id: Callable[[bytes], str] = lambda body: ""
+        self,
+        call: Call,
+        deadline: float,
+        read_id: Callable[[bytes], str] = lambda body: "",
+        sign: Callable[[bytes], Mapping[str, str]] = lambda body: {},
+        judge: Judge | None = None,
     ) -> Receipt:
-        """Make the request, once. Raises ``DeliveryFailure``."""
-        request = self._prepare(call)
+        """Make the request, once. Raises ``DeliveryFailure``.
+
+        ``sign`` gives the headers that depend on the bytes of the body; ``judge`` reads the
+        answer, instead of the rules of the configuration alone.
+        """
+        request = self._prepare(call, sign)
+        self.tap.asking(request)
         adapter = self._adapters.get()
         with Deadline(deadline) as limit:
             adapter.line.begin(limit)
             answer = _ask(adapter, request)
-        failure = self._judge(answer, call.notification)
+        self.tap.told(answer)
+        failure = self._judge(answer, call.notification, judge)
         if failure is not None:
             raise failure
         provider_id = read_id(answer.body) if answer.whole else ""
         return Receipt(provider=self._name, provider_id=provider_id, code=str(answer.status))
 
-    def _prepare(self, call: Call) -> PreparedRequest:
-        data = json.dumps(call.content, ensure_ascii=False, separators=(",", ":")).encode()
-        headers = _merged(self._headers, call.headers)
+    def private(self, notification: Notification) -> Private:
+        """What must not be kept, or shown, of an exchange about this notification."""
+        return private_to(notification, self._secrets)
+
+    def _prepare(self, call: Call, sign: Callable[[bytes], Mapping[str, str]]) -> PreparedRequest:
+        data = encode_json(call.content) if call.body is None else call.body
+        headers = _merged(self._headers, call.headers, sign(data))
         encoded: Any = {name: value.encode() for name, value in headers.items()}
         try:
             request = Request(call.method, call.url, headers=encoded, data=data).prepare()
@@ -97,10 +133,13 @@ class Exchange:
             raise PermanentFailure(Reason.REFUSED, "the URL cannot be used") from None
         return request
 
-    def _judge(self, answer: Answer, notification: Notification) -> DeliveryFailure | None:
-        failure = verdict(answer, self._rules, datetime.now(UTC))
+    def _judge(
+        self, answer: Answer, notification: Notification, judge: Judge | None
+    ) -> DeliveryFailure | None:
+        now = datetime.now(UTC)
+        failure = judge(answer, now) if judge else verdict(answer, self._rules, now)
         if failure is not None:
-            failure.answer = excerpt(answer.body, private_to(notification, self._secrets))
+            failure.answer = excerpt(answer.body, self.private(notification))
         return failure
 
 

@@ -29,8 +29,13 @@ def reset_asked(headers: Mapping[str, str], now: datetime) -> float | None:
     return next((seconds for seconds in found if seconds is not None), None)
 
 
+def date_of(headers: Mapping[str, str]) -> datetime | None:
+    """When the server says that it answered."""
+    return _parse_date((headers.get("Date") or "").strip())
+
+
 def _now(headers: Mapping[str, str], now: datetime) -> datetime:
-    return _parse_date((headers.get("Date") or "").strip()) or now
+    return date_of(headers) or now
 
 
 def _seconds(value: str | None, now: datetime) -> float | None:

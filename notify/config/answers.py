@@ -16,7 +16,12 @@ REASONS: dict[str, tuple[Reason, ...]] = {
         Reason.PROVIDER_DENIED,
         Reason.RECIPIENT_UNAVAILABLE,
     ),
-    "permanent": (Reason.REFUSED, Reason.RECIPIENT_REFUSED, Reason.ENDPOINT_GONE),
+    "permanent": (
+        Reason.REFUSED,
+        Reason.RECIPIENT_REFUSED,
+        Reason.ENDPOINT_GONE,
+        Reason.INVALID,
+    ),
     "unknown": (Reason.CONNECTION_LOST,),
 }
 

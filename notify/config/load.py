@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -11,8 +11,17 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
-from notify.config.models import ChannelSettings, Settings
-from notify.config.providers import PROVIDER_TYPES
+from notify.config.described import PROVIDER_TYPES, ProfileProvider, PythonProvider
+from notify.config.models import (
+    ChannelSettings,
+    EmailSettings,
+    Settings,
+    SmsSettings,
+    WebhookSettings,
+)
+from notify.config.profiles import Profile
+from notify.config.providers import AnyProvider
+from notify.config.shipped import shipped_names
 from notify.config.types import Strict
 from notify.errors import ConfigError
 from notify.notification import CHANNELS
@@ -28,6 +37,12 @@ _TWINS = {
     "NOTIFY_LOG_LEVEL": ("log", "level"),
     "NOTIFY_METRICS_FIRST_PORT": ("metrics", "first_port"),
 }
+# What channels have beyond that which all have.
+_MODELS: Mapping[str, type[ChannelSettings]] = {
+    "sms": SmsSettings,
+    "email": EmailSettings,
+    "webhook": WebhookSettings,
+}
 _Model = TypeVar("_Model", bound=Strict)
 _VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)(?::-([^}]*))?\}")
 
@@ -41,8 +56,15 @@ def load_settings(
     Raises ``ConfigError`` with every problem found.
     """
     environment = os.environ if environ is None else environ
-    root = Path(directory or environment.get("NOTIFY_CONFIG") or "config")
-    return _Loader(root, environment).load()
+    return _Loader(settings_directory(directory, environment), environment).load()
+
+
+def settings_directory(
+    directory: Path | str | None = None, environ: Mapping[str, str] | None = None
+) -> Path:
+    """Where ``load_settings`` reads."""
+    environment = os.environ if environ is None else environ
+    return Path(directory or environment.get("NOTIFY_CONFIG") or "config")
 
 
 class _Loader:
@@ -51,6 +73,8 @@ class _Loader:
         self.environ = environ
         self.problems: list[str] = []
         self.unset: set[str] = set()
+        # None for those that are not valid, which has been said of their files.
+        self.profiles: dict[str, Profile | None] = {}
 
     def load(self) -> Settings:
         if not self.root.is_dir():
@@ -58,10 +82,24 @@ class _Loader:
         main = self.root / "notify.toml"
         values = self._with_twins(self._read(main) or {})
         settings = self._validate(Settings, values, main)
+        self.profiles = dict(self._own_profiles())
         channels = self._channels()
         if self.problems or settings is None:
             raise ConfigError(self.problems)
-        return _with_passwords(settings.model_copy(update={"channels": channels}))
+        settings = settings.model_copy(update={"channels": channels}).read_from(self.root)
+        return _with_passwords(settings)
+
+    def _own_profiles(self) -> Iterator[tuple[str, Profile | None]]:
+        for path in sorted((self.root / "providers").glob("*.toml")):
+            if path.stem in shipped_names():
+                self.problems.append(f"{path}: a profile of this name is shipped; take another")
+                continue
+            values = self._read(path)
+            if values is not None and "name" in values:
+                self.problems.append(f"{path}: name: unknown key; the name is that of the file")
+                values = None
+            named = None if values is None else {**values, "name": path.stem}
+            yield path.stem, None if named is None else self._validate(Profile, named, path)
 
     def _channels(self) -> dict[str, ChannelSettings]:
         folder = self.root / "channels"
@@ -71,21 +109,31 @@ class _Loader:
                 self.problems.append(f"{path}: unknown channel; known: {', '.join(CHANNELS)}")
                 continue
             values = self._read(path)
-            channel = None if values is None else self._validate(ChannelSettings, values, path)
+            model = _MODELS.get(path.stem, ChannelSettings)
+            channel = None if values is None else self._validate(model, values, path)
             if channel is not None:
                 self._check_providers(path, channel)
                 channels[path.stem] = channel
+        self.problems.extend(_endpoint_problems(folder, channels))
         if not channels and not self.problems:
             self.problems.append(f"{folder}: no channel is configured")
         return channels
 
     def _check_providers(self, path: Path, channel: ChannelSettings) -> None:
-        wanted = PROVIDER_TYPES[path.stem]
+        kinds = PROVIDER_TYPES[path.stem]
         for number, provider in enumerate(channel.providers):
-            if provider.type != wanted:
-                self.problems.append(
-                    f"{path}: providers.{number}.type: channel {path.stem} takes {wanted!r}"
-                )
+            place = f"{path}: providers.{number}"
+            if provider.type not in kinds:
+                names = " or ".join(map(repr, kinds))
+                self.problems.append(f"{place}.type: channel {path.stem} takes {names}")
+            elif (
+                isinstance(provider, ProfileProvider) and path.stem not in provider.profile.channels
+            ):
+                names = ", ".join(provider.profile.channels)
+                self.problems.append(f"{place}.profile: is for channel {names}")
+            elif _sends_twice(path.stem, channel, provider):
+                problem = f"resend needs a provider with takes_idempotency_key, not {provider.name}"
+                self.problems.append(f"{path}: send.unknown: {problem}")
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         try:
@@ -130,7 +178,7 @@ class _Loader:
             self.problems.append(f"{path}: channels: belongs in {path.parent}/channels/NAME.toml")
             return None
         try:
-            return model.model_validate(values)
+            return model.model_validate(values, context={"profiles": self.profiles})
         except ValidationError as error:
             self.problems.extend(
                 self._describe(item, path)
@@ -156,9 +204,33 @@ _MESSAGES = {
 }
 
 
+def _endpoint_problems(folder: Path, channels: Mapping[str, ChannelSettings]) -> Iterator[str]:
+    """Whoever is told about endpoints is told through a channel that there is."""
+    webhook = channels.get("webhook")
+    told = webhook.endpoints.report_channel if isinstance(webhook, WebhookSettings) else None
+    if told is not None and told not in channels:
+        key = "endpoints.report_channel"
+        yield f"{folder / 'webhook.toml'}: {key}: channel {told} is not configured"
+
+
+def _channels_of(provider: AnyProvider, channel: str) -> tuple[str, ...]:
+    return provider.profile.channels if isinstance(provider, ProfileProvider) else (channel,)
+
+
+def _sends_twice(channel: str, settings: ChannelSettings, provider: AnyProvider) -> bool:
+    """A text that may have arrived is sent again only where the gateway can tell."""
+    if channel != "sms" or settings.send.unknown != "resend":
+        return False
+    described = isinstance(provider, ProfileProvider | PythonProvider)
+    return described and not getattr(provider, "takes_idempotency_key", False)
+
+
 def _key(item: ErrorDetails) -> str:
-    # The tag of a provider's type is no key of the file.
-    return ".".join(str(part) for part in item["loc"] if part not in PROVIDER_TYPES.values())
+    place = list(item["loc"])
+    if place[:1] == ["providers"] and len(place) > 2:
+        # The tag of a provider's type is no key of the file.
+        del place[2]
+    return ".".join(map(str, place))
 
 
 def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:

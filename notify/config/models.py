@@ -1,12 +1,17 @@
 """What can be configured. ``config/*.toml`` documents every key where it is set."""
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from notify.config.attachments import AttachmentSettings
+from notify.config.described import Provider
+from notify.config.endpoints import EndpointSettings
 from notify.config.limits import LONGEST_TURN, ThrottleSettings
-from notify.config.providers import AnyProvider, Provider
+from notify.config.providers import AnyProvider
+from notify.config.texts import TextSettings
 from notify.config.types import (
     AmqpUrl,
     Duration,
@@ -218,6 +223,24 @@ class ChannelSettings(Strict):
         )
 
 
+class SmsSettings(ChannelSettings):
+    """The channel sms, which alone has numbers and segments."""
+
+    texts: TextSettings = TextSettings()
+
+
+class EmailSettings(ChannelSettings):
+    """The channel email, which alone has attachments."""
+
+    attachments: AttachmentSettings = AttachmentSettings()
+
+
+class WebhookSettings(ChannelSettings):
+    """The channel webhook, which alone has endpoints that are given up."""
+
+    endpoints: EndpointSettings = EndpointSettings()
+
+
 class Settings(Strict):
     """Everything, as read from ``notify.toml`` and ``channels/*.toml``."""
 
@@ -227,9 +250,39 @@ class Settings(Strict):
     log: LogSettings = LogSettings()
     metrics: MetricsSettings = MetricsSettings()
     channels: dict[ChannelName, ChannelSettings] = Field(default_factory=dict)
+    # Where it was read; no key of any file.
+    _directory: Path = PrivateAttr(default=Path("config"))
+
+    @property
+    def templates(self) -> Path:
+        return self._directory / "templates"
+
+    def read_from(self, directory: Path) -> Self:
+        """The same, knowing where it is from."""
+        settings = self.model_copy()
+        settings._directory = directory.absolute()
+        return settings
 
     def channel(self, name: str) -> ChannelSettings:
         return self.channels[name]  # type: ignore[index]
+
+    @property
+    def attachments(self) -> AttachmentSettings:
+        """What emails may carry; nothing without such a channel."""
+        email = self.channels.get("email")
+        return email.attachments if isinstance(email, EmailSettings) else AttachmentSettings()
+
+    @property
+    def texts(self) -> TextSettings:
+        """How numbers and texts are read; the defaults without such a channel."""
+        sms = self.channels.get("sms")
+        return sms.texts if isinstance(sms, SmsSettings) else TextSettings()
+
+    @property
+    def endpoints(self) -> EndpointSettings:
+        """When endpoints are given up; the defaults without such a channel."""
+        webhook = self.channels.get("webhook")
+        return webhook.endpoints if isinstance(webhook, WebhookSettings) else EndpointSettings()
 
     def queues(self) -> list[tuple[str, str]]:
         """Every (channel, priority) in a fixed order."""

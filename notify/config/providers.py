@@ -1,20 +1,27 @@
 """Providers: accounts at gateways, as the configuration describes them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from notify.config.answers import AnswerRule
+from notify.config.dkim import DkimSettings
 from notify.config.limits import BreakerSettings, LimitSettings
+from notify.config.matches import Match
 from notify.config.types import (
     CertificateFile,
+    Duration,
     HttpUrl,
+    Mailbox,
     Networks,
     Number,
     ProxyUrl,
     SecretFile,
+    SigningSecretFiles,
     Strict,
     Whole,
+    is_loopback,
 )
 
 ProviderName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
@@ -39,6 +46,11 @@ class AnyProvider(Strict):
             raise ValueError(f"limits.unit: must be one of {', '.join(self.UNITS)} here")
         return self
 
+    @property
+    def matches(self) -> Sequence[Match]:
+        """Which recipients it is for; all, where there are none."""
+        return ()
+
 
 class HttpProvider(AnyProvider):
     """What is spoken to over HTTP."""
@@ -62,6 +74,8 @@ class HttpSmsProvider(HttpProvider):
         default_factory=lambda: {"to": "{recipient}", "text": "{body}", "id": "{id}"}
     )
     id_field: str = "id"
+    # The most that {validity} asks for.
+    max_validity: Duration = Field(default=36_000.0, ge=1.0, le=7 * 86400.0)
     takes_idempotency_key: bool = False
 
 
@@ -76,11 +90,16 @@ class SmtpProvider(AnyProvider):
     password_file: SecretFile | None = None
     sender: str = Field(pattern=r"^[^@\s]+@[^@\s]+$")
     sender_name: str | None = None
+    reply_to: Mailbox | None = None
+    unsubscribe_mailto: Mailbox | None = None
+    dkim: DkimSettings | None = None
 
     @model_validator(mode="after")
     def _check_login(self) -> Self:
         if (self.username is None) != (self.password_file is None):
             raise ValueError("username and password_file go together")
+        if self.username is not None and self.security == "none" and not is_loopback(self.host):
+            raise ValueError("username needs security starttls or tls, or a server on this machine")
         return self
 
     @model_validator(mode="after")
@@ -103,9 +122,7 @@ class WebhookProvider(HttpProvider):
         default=(80, 443), min_length=1
     )
     schemes: tuple[Literal["https", "http"], ...] = Field(default=("https", "http"), min_length=1)
+    # The newest first; two while receivers change from one to the other.
+    signing_secret_files: SigningSecretFiles = Field(default=(), max_length=2)
     # Each recipient is a server of its own: one that is down says nothing about the others.
     breaker: BreakerSettings = BreakerSettings(enabled=False)
-
-
-Provider = Annotated[HttpSmsProvider | SmtpProvider | WebhookProvider, Field(discriminator="type")]
-PROVIDER_TYPES = {"sms": "http-sms", "email": "smtp", "webhook": "webhook"}

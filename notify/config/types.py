@@ -2,13 +2,16 @@
 
 import re
 import ssl
+from base64 import b64decode
 from collections.abc import Callable
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
+
+from notify.recipients import address_problem
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([smhd])")
@@ -56,6 +59,23 @@ def _secret(value: Any) -> SecretStr:
     return SecretStr(text.removesuffix("\n").removesuffix("\r"))
 
 
+def read_signing_secret(value: Any) -> SecretStr:
+    """A key of Standard Webhooks from its file: base64, perhaps after "whsec_".
+
+    Raises ``ValueError``. Stricter than libraries, which skip what is not base64 and then
+    sign with another key than the receiver has.
+    """
+    secret = _secret(value)
+    coded = secret.get_secret_value().removeprefix("whsec_")
+    try:
+        key = b64decode(coded + "=" * (-len(coded) % 4), validate=True)
+    except ValueError:
+        raise ValueError('must be base64, with or without "whsec_" before it') from None
+    if not 24 <= len(key) <= 64:
+        raise ValueError("must be a key of 24 to 64 bytes")
+    return secret
+
+
 def _certificates(value: Any) -> str:
     """Reads the certificates of a PEM file, without the comments that surround them."""
     if not isinstance(value, str) or not value:
@@ -91,6 +111,23 @@ def _network(value: Any) -> IPv4Network | IPv6Network:
     return network
 
 
+def is_loopback(host: str) -> bool:
+    """Whether that is this machine by its name or address, nothing being asked."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _mailbox(value: str) -> str:
+    problem = address_problem(value)
+    if problem is not None:
+        raise ValueError(problem)
+    if not value.rpartition("@")[0].isascii():
+        raise ValueError("must be ASCII before the @, for every server to take it")
+    return value
+
+
 def _no_empty(value: Any) -> Any:
     return None if value == "" else value
 
@@ -122,7 +159,10 @@ CertificateFile = Annotated[str, BeforeValidator(_certificates)]
 Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_listed)]
 SecretFile = Annotated[SecretStr, BeforeValidator(_secret)]
+SigningSecretFile = Annotated[SecretStr, BeforeValidator(read_signing_secret)]
+SigningSecretFiles = Annotated[tuple[SigningSecretFile, ...], BeforeValidator(_listed)]
 AmqpUrl = Annotated[str, AfterValidator(_url_of("amqp", "amqps"))]
+Mailbox = Annotated[str, AfterValidator(_mailbox)]
 HttpUrl = Annotated[str, AfterValidator(_url_of("http", "https"))]
 RedisUrl = Annotated[str, AfterValidator(_url_of("redis", "rediss"))]
 ProxyUrl = Annotated[

@@ -1,4 +1,6 @@
 import json
+from base64 import b64decode
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 
 from notify.channels import build_provider
 from notify.channels.bodies import find_id
-from notify.channels.sms import fill_in
+from notify.channels.expiry import seconds_left
+from notify.channels.sms import HttpSms, fill_in
 from notify.errors import ConfigError
 from notify.outcomes import Receipt
 from notify.sandbox import Answer, Sandbox
@@ -63,6 +66,57 @@ def test_placeholders_are_replaced_once_and_everywhere() -> None:
     filled = fill_in(template, sms(id="n-1", body="{recipient} {id} \\1 {body}"))
     message = {"to": PHONE, "text": "{recipient} {id} \\1 {body}", "n": 1, "ok": True, "none": None}
     assert filled == {"messages": [message], "ref": "n-1/normal/{unknown}/{}"}
+
+
+VALIDITY: Any = {
+    "to": "{recipient}",
+    "ttl": "{validity}",
+    "options": {"text": "for {validity} s"},
+    "list": ["{validity}", "{id}"],
+}
+
+
+def test_what_has_no_expiry_has_no_validity() -> None:
+    filled = fill_in(VALIDITY, sms(id="n-1"))
+    assert filled == {"to": PHONE, "options": {}, "list": ["n-1"]}
+    assert fill_in(VALIDITY, sms(id="n-1"), 90) == {
+        "to": PHONE,
+        "ttl": 90,
+        "options": {"text": "for 90 s"},
+        "list": [90, "n-1"],
+    }
+    assert fill_in({"text": "{body}"}, sms(body="{validity}")) == {"text": "{validity}"}
+
+
+@pytest.mark.parametrize(
+    ("left", "longest", "asked"),
+    [
+        (7200.0, 36000.0, 7200),
+        (86400.0, 36000.0, 36000),
+        (59.9, 36000.0, 59),
+        (0.4, 36000.0, 1),
+        (-5.0, 36000.0, 1),
+        (30.0, 5.5, 5),
+    ],
+)
+def test_validity_ends_with_the_notification(left: float, longest: float, asked: int) -> None:
+    now = datetime(2027, 1, 1, tzinfo=UTC)
+    notification = sms(expires_at=now + timedelta(seconds=left))
+    assert seconds_left(notification, now.timestamp(), longest) == asked
+    assert seconds_left(sms(), now.timestamp(), longest) is None
+
+
+def test_the_gateway_is_told_how_long_it_may_try(sandbox: Sandbox) -> None:
+    body = {"to": "{recipient}", "text": "{body}", "id": "{id}", "ttl": "{validity}"}
+    config = sms_settings(f"{sandbox.http_url}/sms", body=body, max_validity="2h")
+    now = datetime.now(UTC)
+    provider = HttpSms(config, clock=now.timestamp)
+    for seconds in (90, 90_000):
+        provider.send(sms(expires_at=now + timedelta(seconds=seconds)), deadline=2)
+    provider.send(sms(), deadline=2)
+    sent = [json.loads(b64decode(item.raw)) for item in sandbox.received(PHONE)]
+    assert [each.get("ttl") for each in sent] == [90, 7200, None]
+    assert "ttl" not in sent[-1]
 
 
 @settings(deadline=None)

@@ -1,0 +1,116 @@
+"""Tries a provider out, outside of the pipeline: what is asked, and what comes back, redacted."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from requests import PreparedRequest
+
+from notify.channels.excerpts import Private, excerpt, hide
+from notify.channels.exchange import Exchange, Tap
+from notify.channels.verdicts import Answer
+from notify.notification import Notification
+from notify.outcomes import DeliveryFailure, Outcome
+
+_SECRET_NAME: Final = re.compile(r"authorization|signature|secret|token|key$", re.IGNORECASE)
+_HARMLESS: Final = "idempotency-key"
+_MASK: Final = "***"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """What is known of one try. ``request`` is empty where there is none that can be shown."""
+
+    request: str = ""
+    status: int | None = None
+    answer: str = ""
+    outcome: Outcome | None = None
+
+
+class _Unsent(Exception):
+    """It was a dry run."""
+
+
+class _Record(Tap):
+    def __init__(self, notification: Notification, private: Private, dry: bool) -> None:
+        self._notification = notification
+        self._private = private
+        self._dry = dry
+        self.request = ""
+        self.status: int | None = None
+        self.answer = ""
+
+    def asking(self, request: PreparedRequest) -> None:
+        self.request = _shown(request, self._notification, self._private)
+        if self._dry:
+            raise _Unsent
+
+    def told(self, answer: Answer) -> None:
+        self.status = answer.status
+        self.answer = excerpt(answer.body, self._private)
+
+
+def rehearse(provider: Any, notification: Notification) -> Trial:
+    """The request as it would be sent; ``outcome`` is why it would not be."""
+    exchange = getattr(provider, "exchange", None)
+    if not isinstance(exchange, Exchange):
+        return Trial()
+    return _run(provider, exchange, notification, deadline=1.0, dry=True)
+
+
+def try_out(provider: Any, notification: Notification, deadline: float) -> Trial:
+    """Sends one real message."""
+    exchange = getattr(provider, "exchange", None)
+    if isinstance(exchange, Exchange):
+        return _run(provider, exchange, notification, deadline=deadline, dry=False)
+    outcome = _send(provider, notification, deadline)
+    return Trial(outcome=outcome, answer=outcome.answer if _failed(outcome) else "")
+
+
+def _run(
+    provider: Any, exchange: Exchange, notification: Notification, *, deadline: float, dry: bool
+) -> Trial:
+    record = _Record(notification, exchange.private(notification), dry)
+    exchange.tap = record
+    try:
+        outcome = _send(provider, notification, deadline)
+    except _Unsent:
+        outcome = None
+    finally:
+        exchange.tap = Tap()
+    return Trial(
+        request=record.request, status=record.status, answer=record.answer, outcome=outcome
+    )
+
+
+def _send(provider: Any, notification: Notification, deadline: float) -> Any:
+    try:
+        return provider.send(notification, deadline=deadline)
+    except DeliveryFailure as failure:
+        return failure
+
+
+def _failed(outcome: Outcome) -> bool:
+    return isinstance(outcome, DeliveryFailure)
+
+
+def _shown(request: PreparedRequest, notification: Notification, private: Private) -> str:
+    """A request in HTTP's own form, without secrets and recipient; what is sent to a person
+    stands in it."""
+    parts = urlsplit(str(request.url))
+    place = hide(f"{parts.path}?{parts.query}" if parts.query else parts.path, private.secrets)
+    if notification.channel == "webhook":
+        # The URL of a robot is its password, and its query may be a signature.
+        place = f"/{_MASK}"
+    port = f":{parts.port}" if parts.port else ""
+    lines = [f"{request.method} {parts.scheme}://{parts.hostname}{port}{place}"]
+    # They are bytes where they are ours: requests takes text for Latin-1.
+    headers: Mapping[str, Any] = request.headers
+    for name, value in headers.items():
+        text = value.decode() if isinstance(value, bytes) else value
+        secret = _SECRET_NAME.search(name) and name.lower() != _HARMLESS
+        lines.append(f"{name}: {_MASK if secret else hide(text, private.secrets)}")
+    body = request.body if isinstance(request.body, bytes) else b""
+    return "\n".join([*lines, "", hide(body.decode(errors="replace"), private.secrets)])

@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from notify.attaching import attach
+    from notify.attachments import Attachment
     from notify.config import Settings, load_settings
     from notify.errors import (
         BrokerBlocked,
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     )
     from notify.notification import Notification
     from notify.publish import Client, Sent
+    from notify.templates import Templates
 
 __all__ = [
+    "Attachment",
     "BrokerBlocked",
     "BrokerUnavailable",
     "Client",
@@ -39,19 +43,24 @@ __all__ = [
     "QueueFull",
     "Sent",
     "Settings",
+    "Templates",
     "Unavailable",
     "Unconfirmed",
     "Unroutable",
     "UsageError",
+    "attach",
     "load_settings",
 ]
 
 # Imported when first used: the sandbox and others of our programs need no broker client.
 _HOMES: Final = {
+    "Attachment": "notify.attachments",
+    "attach": "notify.attaching",
     "Client": "notify.publish",
     "Notification": "notify.notification",
     "Sent": "notify.publish",
     "Settings": "notify.config",
+    "Templates": "notify.templates",
     "load_settings": "notify.config",
 }
 

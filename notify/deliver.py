@@ -6,14 +6,15 @@ the archive, confirmed by RabbitMQ. ``HandBack`` means: give the message back to
 """
 
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Final
 
+from notify.admission import EXPIRED, Admission, Later, Way
 from notify.attemptlog import Journal, record_attempt
+from notify.claiming import Claims
 from notify.config import ChannelSettings
 from notify.errors import InvalidNotification, LedgerUnavailable
 from notify.ledger import (
@@ -38,7 +39,7 @@ from notify.outcomes import (
 )
 from notify.policy import Dead, Delivered, decide, rung_for
 from notify.publish import check_size
-from notify.routing import NoProvider, Turn
+from notify.routing import Turn
 from notify.steps import HandBack, Pause, Steps
 from notify.telemetry import event, safe_traceback
 from notify.tools import Tools
@@ -62,71 +63,62 @@ class Pipeline:
         self.taken = 0
         """Messages being handled now, and taken since the start: a watcher compares them."""
         self._lock = threading.Lock()
+        self.claims = Claims(tools.ledger, settings, tools.rungs[0])
+        self._admission = Admission(
+            tools.router,
+            tools.blocklist,
+            tools.publisher,
+            tools.metrics,
+            tools.pause,
+            tools.now,
+        )
         self._journal = Journal(tools.metrics)
         self._steps = Steps(tools.ledger, tools.publisher, tools.pause, tools.now)
 
-    def deliver(self, envelope: Envelope, *, redelivered: bool = False) -> str:
+    def deliver(
+        self, envelope: Envelope, *, redelivered: bool = False, on_trial: bool = False
+    ) -> str:
         """Carries one message one step further; returns what was done, for the log.
 
-        ``redelivered``: the broker has handed the message out before.
+        ``redelivered``: the broker has handed the message out before. ``on_trial``: it is the
+        only one that was taken, to try a provider with, and is held until there is one.
         """
         with self._lock:
             self.handling += 1
             self.taken += 1
         try:
-            return self._deliver(envelope, redelivered)
+            return self._deliver(envelope, redelivered, on_trial)
         finally:
             with self._lock:
                 self.handling -= 1
 
-    def _deliver(self, envelope: Envelope, redelivered: bool) -> str:
+    def _deliver(self, envelope: Envelope, redelivered: bool, on_trial: bool) -> str:
         problem = self._problem(envelope)
         if problem:
             return self.archive(envelope, Reason.INVALID, problem)
         try:
-            wait = self._throttled(envelope)
-            if wait > 0:
-                return self._put_off(envelope, wait, "throttled")
-            turn = self._turn(envelope)
-            claim = self._claim(envelope, redelivered, turn)
+            way = self._admission.way(envelope, on_trial=on_trial)
+            if isinstance(way, Later):
+                return self._put_off(envelope, way)
+            claim = self._claim(envelope, redelivered, way)
         except LedgerUnavailable as error:
             raise Pause(str(error)) from error
         if isinstance(claim, Claimed):
-            return self._send_and_settle(envelope, claim, turn)
-        self.tools.router.give_back(turn)
+            return self._send_and_settle(envelope, claim, way)
+        self._give_back(way)
         return self._without_send(envelope, claim)
 
-    def _throttled(self, envelope: Envelope) -> float:
-        expired = envelope.notification.expired(self.tools.now())
-        return 0.0 if expired else self.tools.router.throttled(envelope.notification)
-
-    def _turn(self, envelope: Envelope) -> Turn | None:
-        """Its turn with a provider; none for what will not be sent any more."""
-        if envelope.notification.expired(self.tools.now()):
-            return None
-        waiting = self.tools.metrics.turn_seconds.labels(*envelope.queue)
+    def _claim(self, envelope: Envelope, redelivered: bool, way: Way) -> Claim:
+        provider = way.name if isinstance(way, Turn) else ""
         try:
-            with waiting.time():
-                return self.tools.router.turn(envelope.notification, pinned=envelope.provider)
-        except NoProvider as error:
-            raise (HandBack if self.tools.pause(0) else Pause)(str(error)) from error
-
-    def _claim(self, envelope: Envelope, redelivered: bool, turn: Turn | None) -> Claim:
-        send = self.settings.send
-        try:
-            return self.tools.ledger.claim(
-                envelope,
-                secrets.token_hex(8),
-                lease=send.lease,
-                resend_unknown=send.unknown == "resend",
-                retention=send.retention,
-                redelivered=redelivered,
-                provider=turn.name if turn else "",
-                rung=self.tools.rungs[0],
-            )
+            return self.claims.claim(envelope, redelivered=redelivered, provider=provider)
         except LedgerUnavailable:
-            self.tools.router.give_back(turn)
+            self._give_back(way)
             raise
+
+    def _give_back(self, way: Way) -> None:
+        if isinstance(way, Turn):
+            self.tools.router.give_back(way)
 
     def _without_send(self, envelope: Envelope, claim: Claim) -> str:
         if isinstance(claim, Unpublished):
@@ -135,13 +127,13 @@ class Pipeline:
             return self.archive(envelope, Reason.CONFLICT, "the id is known with other content")
         if isinstance(claim, Busy):
             # Then the other's lease has ended, and its outcome is known, or not.
-            return self._put_off(envelope, claim.seconds, "busy")
+            return self._put_off(envelope, Later(seconds=claim.seconds, why="busy"))
         self._journal.step("skipped", envelope, outcome="duplicate")
         return "skipped"
 
-    def _send_and_settle(self, envelope: Envelope, claim: Claimed, turn: Turn | None) -> str:
+    def _send_and_settle(self, envelope: Envelope, claim: Claimed, way: Way) -> str:
         envelope = envelope.evolve(generation=claim.generation, attempt=claim.attempt)
-        outcome, record = self._offer(envelope, claim, turn)
+        outcome, record = self._offer(envelope, claim, way)
         tried = {record.provider}
         while following := self._next_turn(envelope, outcome, tried):
             self._go_on(envelope, claim, record, following)
@@ -156,22 +148,20 @@ class Pipeline:
             self._steps.publish(envelope, step)
         return record.outcome
 
-    def _offer(
-        self, envelope: Envelope, claim: Claimed, turn: Turn | None
-    ) -> tuple[Outcome, AttemptRecord]:
+    def _offer(self, envelope: Envelope, claim: Claimed, way: Way) -> tuple[Outcome, AttemptRecord]:
         """Gives it to one provider."""
         started, begun = self.tools.now(), time.monotonic()
-        outcome: Outcome = PermanentFailure(Reason.EXPIRED, "expires_at passed before it was sent")
-        if turn is not None:
-            outcome = self._send(envelope.notification, claim, turn)
-            self.tools.router.done(turn, outcome, time.monotonic() - begun)
-        name = turn.name if turn else ""
-        return outcome, record_attempt(claim, outcome, started, name, begun)
+        if not isinstance(way, Turn):
+            return way, record_attempt(claim, way, started, "", begun)
+        outcome = self._send(envelope.notification, claim, way)
+        self.tools.router.done(way, outcome, time.monotonic() - begun)
+        self._steps.held(lambda: self._admission.learn(envelope.notification, outcome, way.name))
+        return outcome, record_attempt(claim, outcome, started, way.name, begun)
 
     def _send(self, notification: Notification, claim: Claimed, turn: Turn) -> Outcome:
         # Its turn may have been long in coming.
         if notification.expired(self.tools.now()):
-            return PermanentFailure(Reason.EXPIRED, "expires_at passed before it was sent")
+            return EXPIRED
         deadline = self.settings.send.deadline
         self.sending[claim.owner] = time.monotonic() + deadline
         try:
@@ -261,11 +251,11 @@ class Pipeline:
         )
         return claim.step.do
 
-    def _put_off(self, envelope: Envelope, seconds: float, why: str) -> str:
+    def _put_off(self, envelope: Envelope, later: Later) -> str:
         """Comes back later as it is: that was no attempt."""
-        self._steps.delay(envelope, rung_for(seconds, self.tools.rungs))
-        self._journal.step("skipped", envelope, outcome=why)
-        return why
+        self._steps.delay(envelope, rung_for(later.seconds, self.tools.rungs))
+        self._journal.step("skipped", envelope, outcome=later.why)
+        return later.why
 
     def archive(self, envelope: Envelope, reason: Reason, detail: str) -> str:
         """Sends it to the archive without an attempt, confirmed."""
@@ -281,6 +271,4 @@ class Pipeline:
             check_size(notification, self.settings.send.max_bytes)
         except InvalidNotification as error:
             return str(error)
-        if self.tools.router.too_large(notification):
-            return "is more than any provider sends in a day"
-        return None
+        return self.tools.router.problem(notification)

@@ -40,6 +40,8 @@ class Reason(StrEnum):
     CONFLICT = "conflict"
     UNKNOWN_OUTCOME = "unknown_outcome"
     INTERNAL_ERROR = "internal_error"
+    SUPPRESSED = "suppressed"
+    ENDPOINT_DISABLED = "endpoint_disabled"
     INVALID = "invalid"
     UNPARSEABLE = "unparseable"
     UNROUTABLE = "unroutable"
@@ -78,7 +80,8 @@ class DeliveryFailure(Exception):
     """An attempt failed. ``detail`` must not contain personal data or secrets.
 
     ``retry_after`` is in seconds; ``slow_down`` says that the provider gets more than it
-    takes; ``answer`` is the start of what it said, for the record of the attempt only.
+    takes; ``suppress`` that this recipient must get nothing more through this channel;
+    ``answer`` is the start of what it said, for the record of the attempt only.
     """
 
     kind = "failure"
@@ -91,6 +94,7 @@ class DeliveryFailure(Exception):
         code: str = "",
         retry_after: float | None = None,
         slow_down: bool = False,
+        suppress: bool = False,
         answer: str = "",
     ) -> None:
         super().__init__(f"{reason}: {detail}" if detail else str(reason))
@@ -99,6 +103,7 @@ class DeliveryFailure(Exception):
         self.code = code
         self.retry_after = retry_after
         self.slow_down = slow_down
+        self.suppress = suppress
         self.answer = answer
 
     @property

@@ -3,12 +3,14 @@
 from contextlib import closing, suppress
 
 from notify import topology
+from notify.blocklist import Blocklist
 from notify.broker import declare, reach
 from notify.config import Settings
 from notify.errors import ConfigError, LedgerUnavailable
 from notify.ledger import Ledger
 from notify.limits import Limits
 from notify.management import Management
+from notify.suppressions import Suppressions
 from notify.topology import Topology
 
 
@@ -30,6 +32,15 @@ def ledger(settings: Settings) -> Ledger:
 def limits(settings: Settings) -> Limits:
     redis = settings.redis
     return Limits(redis.url, prefix=redis.prefix, timeout=redis.timeout)
+
+
+def suppressions(settings: Settings) -> Suppressions:
+    redis = settings.redis
+    return Suppressions(redis.url, prefix=redis.prefix, timeout=redis.timeout)
+
+
+def blocklist(settings: Settings) -> Blocklist:
+    return Blocklist(suppressions(settings), settings.endpoints)
 
 
 def declare_all(settings: Settings) -> None:

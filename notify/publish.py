@@ -1,16 +1,20 @@
 """Publishing from Python: ``Client``."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from notify.attaching import check_attached
 from notify.broker import Outgoing, Publisher
 from notify.config import Settings
 from notify.errors import InvalidNotification, NotifyError
 from notify.message import Envelope, encode
 from notify.notification import Notification
+from notify.rendering import from_template
+from notify.smsprep import prepare_sms
+from notify.templates import Templates
 from notify.topology import EXCHANGE
 
 
@@ -32,6 +36,7 @@ class Client:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._publisher = open_publisher(settings)
+        self._templates = Templates(settings.templates)
 
     def send(self, notification: Notification, *, timeout: float | None = None) -> str:
         """Returns the id once a majority of brokers has the notification.
@@ -44,6 +49,19 @@ class Client:
         item = self._outgoing(notification)
         self._publisher.publish(item.exchange, item.message, timeout=timeout)
         return notification.id
+
+    def send_template(self, name: str, variables: Mapping[str, Any], **fields: Any) -> str:
+        """``send`` with what ``render`` makes."""
+        return self.send(self.render(name, variables, **fields))
+
+    def render(self, name: str, variables: Mapping[str, Any], **fields: Any) -> Notification:
+        """A notification from a template, to send or to give to ``send_many``.
+
+        ``fields`` are a notification's: ``channel`` and ``recipient``, and perhaps ``id``,
+        ``priority``, ``expires_at`` and ``labels``. Raises ``InvalidNotification``, for a
+        variable as ``variables.NAME``; ``ConfigError`` for a template that is not valid.
+        """
+        return from_template(self._templates, name, variables, **fields)
 
     def send_many(
         self, notifications: Iterable[Notification], *, window: int = 500
@@ -86,7 +104,7 @@ class Client:
 
     def _outgoing(self, notification: Notification) -> Outgoing:
         now = datetime.now(UTC)
-        check_deliverable(notification, self._settings, now)
+        notification = prepare(notification, self._settings, now)
         message = encode(Envelope(notification=notification, first_queued=now), now=now)
         return Outgoing(key=notification.id, exchange=EXCHANGE, message=message)
 
@@ -101,14 +119,19 @@ def open_publisher(settings: Settings) -> Publisher:
     )
 
 
-def check_deliverable(notification: Notification, settings: Settings, now: datetime) -> None:
-    """Raises ``InvalidNotification`` for what this configuration would never deliver."""
+def prepare(notification: Notification, settings: Settings, now: datetime) -> Notification:
+    """The notification as it is to be published: a text's number and words made uniform.
+
+    Raises ``InvalidNotification`` for what this configuration would never deliver.
+    """
     channel = settings.channels.get(notification.channel)  # type: ignore[call-overload]
     if channel is None:
         raise InvalidNotification("channel", f"{notification.channel} is not configured")
     if notification.expired(now):
         raise InvalidNotification("expires_at", "is in the past")
     check_size(notification, channel.send.max_bytes)
+    check_attached(settings, notification.attachments)
+    return prepare_sms(notification, settings)
 
 
 def check_size(notification: Notification, limit: int) -> None:

@@ -7,6 +7,7 @@ interrupted is repeated with the same generation, and cannot double.
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from notify.blocklist import Blocklist
 from notify.broker import Publisher
 from notify.errors import InvalidNotification, PublishError, Unavailable
 from notify.ledger import Ledger
@@ -37,6 +38,7 @@ class Replayer:
     store: Store
     ledger: Ledger
     publisher: Publisher
+    blocklist: Blocklist
     retention: float
     actor: str
     priority: str = "normal"
@@ -51,6 +53,9 @@ class Replayer:
             return f"the notification is invalid: {error}"
         if notification.expired(datetime.now(UTC)):
             return "its expires_at has passed"
+        block = self.blocklist.blocked(notification)
+        if block is not None:
+            return f"it would be archived again as {block.reason} ({block.detail})"
         record = self.ledger.record(row.letter.id)
         if record is not None and record.state == "sent":
             return "it has been delivered since"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from notify.blocklist import Blocklist
 from notify.broker import Publisher
 from notify.ledger import Ledger
 from notify.metrics import Metrics
@@ -18,6 +19,7 @@ class Tools:
     ledger: Ledger
     publisher: Publisher
     router: Router
+    blocklist: Blocklist
     rungs: Sequence[int]
     pause: Callable[[float], bool]
     """Waits that many seconds, and answers whether the worker is stopping."""

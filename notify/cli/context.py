@@ -1,5 +1,6 @@
 """What all commands share: the configuration, output, and exit codes."""
 
+import getpass
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from notify import provision
+from notify.blocklist import Blocklist
 from notify.broker import Publisher
-from notify.config import Settings, load_settings
+from notify.config import Settings, load_settings, settings_directory
 from notify.errors import (
     ConfigError,
     NotifyError,
@@ -26,6 +28,8 @@ from notify.errors import (
 from notify.ledger import Ledger
 from notify.publish import open_publisher
 from notify.store import Store
+from notify.suppressions import Suppressions
+from notify.templates import Templates
 
 FAILED: Final = 1
 PARTLY: Final = 5
@@ -48,6 +52,18 @@ class Context:
     def settings(self) -> Settings:
         return load_settings(self._directory)
 
+    @property
+    def templates_directory(self) -> Path:
+        """Known without the settings: templates need no server and no secret."""
+        return settings_directory(self._directory) / "templates"
+
+    @cached_property
+    def templates(self) -> Templates:
+        directory = self.templates_directory
+        if not directory.parent.is_dir():
+            raise ConfigError([f"{directory.parent}: there is no such directory"])
+        return Templates(directory)
+
     @contextmanager
     def ledger(self) -> Iterator[Ledger]:
         ledger = provision.ledger(self.settings)
@@ -55,6 +71,22 @@ class Context:
             yield ledger
         finally:
             ledger.close()
+
+    @contextmanager
+    def suppressions(self) -> Iterator[Suppressions]:
+        suppressions = provision.suppressions(self.settings)
+        try:
+            yield suppressions
+        finally:
+            suppressions.close()
+
+    @contextmanager
+    def blocklist(self) -> Iterator[Blocklist]:
+        blocklist = provision.blocklist(self.settings)
+        try:
+            yield blocklist
+        finally:
+            blocklist.close()
 
     @contextmanager
     def store(self) -> Iterator[Store]:
@@ -76,6 +108,14 @@ class Context:
 
 pass_context = click.make_pass_decorator(Context)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def user() -> str:
+    """Who runs this; nothing for a user without a name."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
 
 
 def say(text: str) -> None:

@@ -98,7 +98,12 @@ def replay(
     as_json: bool,
 ) -> None:
     """Sends dead letters again under a new generation: once, whoever asks how often."""
-    with context.store() as store, context.ledger() as ledger, context.publisher() as publisher:
+    with (
+        context.store() as store,
+        context.ledger() as ledger,
+        context.publisher() as publisher,
+        context.blocklist() as blocklist,
+    ):
         rows = [_latest(store, key) for key in keys]
         results = [
             (_replay if yes else _preview)(
@@ -106,6 +111,7 @@ def replay(
                     store=store,
                     ledger=ledger,
                     publisher=publisher,
+                    blocklist=blocklist,
                     retention=_retention(context, row),
                     actor=getpass.getuser(),
                     priority=priority,

@@ -10,14 +10,20 @@ from notify.cli import (
     config,
     dead,
     drill,
+    endpoint,
     local,
+    phone,
+    provider,
     providers,
     queues,
     run,
     schedule,
     send,
     status,
+    suppression,
+    template,
     topology,
+    webhook,
 )
 from notify.cli.context import Context, exit_code
 from notify.errors import NotifyError
@@ -49,8 +55,10 @@ def cli(context: click.Context, directory: Path | None) -> None:
     context.obj = Context(directory)
 
 
-_QUESTIONS = (status, queues, providers, dead)
-for module in (config, topology, send, run, *_QUESTIONS, schedule, local, drill):
+_QUESTIONS = (status, queues, providers, provider, dead)
+_RECIPIENTS = (phone, suppression, endpoint, webhook)
+_FIRST = (config, template, topology, send, run)
+for module in (*_FIRST, *_QUESTIONS, *_RECIPIENTS, schedule, local, drill):
     for command in module.COMMANDS:
         cli.add_command(command)
 

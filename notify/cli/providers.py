@@ -1,6 +1,5 @@
 """``notify providers``: how they are, and which of them are used."""
 
-import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,7 +7,15 @@ from typing import Any
 import click
 
 from notify import provision
-from notify.cli.context import Context, json_option, pass_context, print_json, print_table, say
+from notify.cli.context import (
+    Context,
+    json_option,
+    pass_context,
+    print_json,
+    print_table,
+    say,
+    user,
+)
 from notify.config.types import parse_duration
 from notify.errors import InvalidInput, NotFound
 from notify.limits import Account, Limits, Mode
@@ -73,19 +80,12 @@ def _limits(context: Context) -> Iterator[Limits]:
         limits.close()
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user without a name
-        return ""
-
-
 def _command(name: str, mode: Mode, help: str) -> click.Command:
     @click.command(name, help=help)
     @click.argument("channel")
     @click.argument("provider")
     @click.option("--for", "span", help='Only for so long, such as "30m".')
-    @click.option("--by", default=_user, help="Who and why, to be shown.")
+    @click.option("--by", default=user, help="Who and why, to be shown.")
     @pass_context
     def command(
         context: Context, /, channel: str, provider: str, span: str | None, by: str

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
+from notify import smsprep
 from notify.cli.context import Context, json_option, pass_context, print_json, print_table, say
 from notify.config.types import parse_duration
 from notify.errors import InvalidInput
 from notify.notification import CHANNELS, PRIORITIES, Notification
-from notify.publish import check_deliverable
+from notify.publish import prepare
 from notify.schedule import Schedules, parse_timing
 from notify.telemetry import mask
 
@@ -44,8 +45,9 @@ def add(
 ) -> None:
     """Stores a schedule; give one of --every, --cron and --at."""
     timing = parse_timing(every=_seconds(every), cron=cron, at=_instant(at))
-    notification = Notification(channel=channel, recipient=recipient, **content)
-    check_deliverable(notification, context.settings, datetime.now(UTC))
+    number = smsprep.recipient(channel, recipient, context.settings)
+    notification = Notification(channel=channel, recipient=number, **content)
+    notification = prepare(notification, context.settings, datetime.now(UTC))
     Schedules(context.settings).add(name, timing, notification)
     say(f"{name}: {timing.describe()}")
 

@@ -47,11 +47,13 @@ class _Story:
         self.store = Store(self.settings.archive.url)
         self.store.create()
         self.publisher = open_publisher(self.settings)
+        self.blocklist = provision.blocklist(self.settings)
 
     def close(self) -> None:
         self.store.close()
         self.ledger.close()
         self.publisher.close()
+        self.blocklist.close()
 
     def play(self) -> bool:
         self._script_gateways()
@@ -162,6 +164,7 @@ class _Story:
             store=self.store,
             ledger=self.ledger,
             publisher=self.publisher,
+            blocklist=self.blocklist,
             retention=self.settings.channel("webhook").send.retention,
             actor="demo",
         )

@@ -23,16 +23,16 @@ def add(shell: Callable[..., Ran], name: str, *timing: str) -> None:
 
 
 def test_adding_listing_and_removing(shell: Callable[..., Ran]) -> None:
-    add(shell, "nightly", "--cron", "0 3 * * *")
+    add(shell, "yearly", "--cron", "0 3 29 2 *")
     add(shell, "hourly", "--every", "1h")
     listed = shell("schedule", "list")
-    assert [line.split()[0] for line in listed.out.splitlines()] == ["name", "hourly", "nightly"]
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["name", "hourly", "yearly"]
     assert PHONE not in listed.out
     assert "+49***67" in listed.out
     rows = json.loads(shell("schedule", "list", "--json").out)
     assert [(row["name"], row["timing"]) for row in rows] == [
         ("hourly", "every 3600 s"),
-        ("nightly", "cron 0 3 * * * (UTC)"),
+        ("yearly", "cron 0 3 29 2 * (UTC)"),
     ]
     again = shell("schedule", "add", "hourly", "sms", PHONE, "--body", "x", "--every", "1m")
     assert again.code == 2

@@ -145,7 +145,7 @@ class Stuck:
         print("stuck now", flush=True)
         time.sleep(600)
 
-assembly.build_provider = lambda settings: Stuck()
+assembly.build_provider = lambda *settings: Stuck()
 main(["worker", "sms", "normal"])
 """
 

@@ -23,6 +23,7 @@ def limited(text: str) -> str:
 
 
 LIMITS = "channels/sms.toml: providers.0.limits"
+WORDS = "channels/sms.toml: texts"
 BREAKER = "channels/sms.toml: providers.0.breaker"
 
 # One broken file for each rule: file, its text, and the start of the one line that says so.
@@ -109,6 +110,18 @@ BROKEN = [
         "[throttle]\nsame_content = [{messages = 0, per = '1h'}]" + SMS,
         "channels/sms.toml: throttle.same_content.0.messages: ",
     ),
+    (TEXTS, "[texts]\ndefault_region = 'de'" + SMS, f"{WORDS}.default_region: must be a country"),
+    (TEXTS, "[texts]\ndefault_region = 'UK'" + SMS, f"{WORDS}.default_region: must be a country"),
+    (TEXTS, "[texts]\ndefault_region = ''" + SMS, f"{WORDS}.default_region: must be a country"),
+    (TEXTS, "[texts]\nmax_segments = 0" + SMS, f"{WORDS}.max_segments: "),
+    (TEXTS, "[texts]\nmax_segments = 256" + SMS, f"{WORDS}.max_segments: "),
+    (TEXTS, "[texts]\nmax_segments = true" + SMS, f"{WORDS}.max_segments: must be a number"),
+    (TEXTS, "[texts]\ntransliterate = 'some'" + SMS, f"{WORDS}.transliterate: "),
+    (TEXTS, "[texts]\nvalidity = '1h'" + SMS, f"{WORDS}.validity: unknown key"),
+    (TEXTS, SMS + "max_validity = '0.5s'", "channels/sms.toml: providers.0.max_validity: "),
+    (TEXTS, SMS + "max_validity = '8d'", "channels/sms.toml: providers.0.max_validity: "),
+    (MAILS, "[texts]\nmax_segments = 6" + EMAIL, "channels/email.toml: texts: unknown key"),
+    (HOOKS, "[texts]" + WEBHOOK, "channels/webhook.toml: texts: unknown key"),
     (MAIN, "[redis]\nreplicas = -1", "notify.toml: redis.replicas: "),
     (MAIN, "[metrics]\nfirst_port = 70000", "notify.toml: metrics.first_port: "),
     (TEXTS, "[send]\nunknown = 'guess'" + SMS, "channels/sms.toml: send.unknown: "),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 PUBLIC = [
+    "Attachment",
     "BrokerBlocked",
     "BrokerUnavailable",
     "Client",
@@ -27,10 +28,12 @@ PUBLIC = [
     "QueueFull",
     "Sent",
     "Settings",
+    "Templates",
     "Unavailable",
     "Unconfirmed",
     "Unroutable",
     "UsageError",
+    "attach",
     "load_settings",
 ]
 PACKAGES = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")

@@ -75,6 +75,11 @@ class Pipeline:
         self._journal = Journal(tools.metrics)
         self._steps = Steps(tools.ledger, tools.publisher, tools.pause, tools.now)
 
+    @property
+    def holding(self) -> int:
+        """How many threads wait because what they decided cannot be made durable."""
+        return self._steps.waiting
+
     def deliver(
         self, envelope: Envelope, *, redelivered: bool = False, on_trial: bool = False
     ) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import quote, unquote, urlsplit
 
@@ -12,6 +12,23 @@ from notify.errors import ManagementUnavailable, TopologyMismatch
 from notify.topology import Policy, Topology
 
 _FOR_QUEUES = ("queues", "quorum_queues", "all")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Node:
+    base: str
+    user: str
+    password: str = field(repr=False)
+
+    @classmethod
+    def at(cls, url: str) -> Self:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        return cls(
+            base=f"{parts.scheme}://{host}{parts.path.rstrip('/')}/api",
+            user=unquote(parts.username or "guest"),
+            password=unquote(parts.password or "guest"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,18 +44,22 @@ class QueueStatus:
 
 
 class Management:
-    """One virtual host through the management API. Raises ``ManagementUnavailable``."""
+    """One virtual host through the management API. Raises ``ManagementUnavailable``.
+
+    ``url`` may be several, separated by commas: the first that answers is used, and while none
+    does, the error is the last one's.
+    """
 
     def __init__(self, url: str, virtual_host: str, *, timeout: float = 10.0) -> None:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-        self._base = f"{parts.scheme}://{host}{parts.path.rstrip('/')}/api"
+        self._nodes = [_Node.at(each.strip()) for each in url.split(",")]
         self._vhost = quote(virtual_host, safe="")
-        self._user = unquote(parts.username or "guest")
         self._timeout = timeout
         self._session = requests.Session()
         self._session.trust_env = False
-        self._session.auth = (self._user, unquote(parts.password or "guest"))
+
+    @property
+    def _base(self) -> str:
+        return self._nodes[0].base
 
     @classmethod
     def from_urls(cls, management_url: str, broker_url: str) -> Self:
@@ -62,7 +83,8 @@ class Management:
         """Creates the virtual host and gives this user all rights in it."""
         self._put(f"/vhosts/{self._vhost}", {})
         everything = {"configure": ".*", "write": ".*", "read": ".*"}
-        self._put(f"/permissions/{self._vhost}/{quote(self._user, safe='')}", everything)
+        user = quote(self._nodes[0].user, safe="")
+        self._put(f"/permissions/{self._vhost}/{user}", everything)
 
     def delete_virtual_host(self) -> None:
         """Deletes the virtual host with all that is in it, if it exists."""
@@ -158,14 +180,24 @@ class Management:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> requests.Response:
-        try:
-            return self._session.request(
-                method, self._base + path, json=body, timeout=self._timeout
-            )
-        except requests.RequestException as error:
-            raise ManagementUnavailable(
-                f"RabbitMQ management API at {self._base}: {type(error).__name__}"
-            ) from error
+        # What is asked for here can be asked for twice.
+        for last in range(len(self._nodes) - 1, -1, -1):
+            node = self._nodes[0]
+            try:
+                return self._session.request(
+                    method,
+                    node.base + path,
+                    json=body,
+                    timeout=self._timeout,
+                    auth=(node.user, node.password),
+                )
+            except requests.RequestException as error:
+                self._nodes = [*self._nodes[1:], node]
+                if not last:
+                    raise ManagementUnavailable(
+                        f"RabbitMQ management API at {node.base}: {type(error).__name__}"
+                    ) from error
+        raise AssertionError("there is at least one node")
 
     def _checked(self, response: requests.Response) -> requests.Response:
         if response.ok:

@@ -62,8 +62,9 @@ def declare_all(settings: Settings) -> None:
     declare(plan, settings.broker.urls, timeout=settings.broker.confirm_timeout)
 
 
-def check_services(settings: Settings, channel: str, priority: str) -> None:
-    """Raises unless RabbitMQ and Redis are as the worker of one queue needs them.
+def check_services(settings: Settings, channel: str, priority: str) -> Settings:
+    """The settings with a broker first that answers; raises unless RabbitMQ and Redis are as the
+    worker of one queue needs them.
 
     ``TopologyMismatch`` lists the differences of the topology, ``ConfigError`` those of
     Redis's settings; ``Unavailable`` where one does not answer.
@@ -73,8 +74,9 @@ def check_services(settings: Settings, channel: str, priority: str) -> None:
         api.require(topology.build([(channel, priority)], broker.rungs, broker.delivery_limit))
     finally:
         api.close()
-    reach(broker.urls, timeout=broker.connect_timeout)
+    urls = reach(broker.urls, timeout=broker.connect_timeout)
     with closing(ledger(settings)) as opened:
         problems = opened.check()
     if problems:
         raise ConfigError(problems)
+    return settings.model_copy(update={"broker": broker.model_copy(update={"urls": urls})})

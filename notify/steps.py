@@ -4,6 +4,7 @@
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -50,6 +51,12 @@ class Steps:
         self._publisher = publisher
         self._pause = pause
         self._now = now
+        self._waiting: set[int] = set()
+
+    @property
+    def waiting(self) -> int:
+        """How many threads hold a message because its next step cannot be made durable."""
+        return len(self._waiting)
 
     def publish(self, envelope: Envelope, step: NextStep) -> None:
         """Publishes what the ledger has as the next step, and then notes that it did."""
@@ -86,11 +93,18 @@ class Steps:
 
         Raises ``HandBack`` after twenty minutes, and soon when the worker is stopping.
         """
+        try:
+            return self._repeated(act)
+        finally:
+            self._waiting.discard(threading.get_ident())
+
+    def _repeated(self, act: Callable[[], _T]) -> _T:
         pause, give_up = 0.5, time.monotonic() + _PATIENCE
         while True:
             try:
                 return act()
             except (Unavailable, PublishError) as error:
+                self._waiting.add(threading.get_ident())
                 log.warning("step not durable yet", extra=event(error=str(error), pause=pause))
                 if time.monotonic() > give_up:
                     raise HandBack(str(error)) from error

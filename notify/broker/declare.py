@@ -7,7 +7,7 @@ from typing import Any
 from amqp.exceptions import ChannelError
 
 from notify.broker.channel import drop, first_that_answers, translated
-from notify.errors import TopologyMismatch
+from notify.errors import BrokerUnavailable, TopologyMismatch
 from notify.topology import Topology
 
 
@@ -25,9 +25,22 @@ def declare(topology: Topology, urls: Sequence[str], *, timeout: float = 10.0) -
         drop(connection)
 
 
-def reach(urls: Sequence[str], *, timeout: float) -> None:
-    """Raises ``BrokerUnavailable`` where no broker of ``urls`` lets us in."""
-    drop(first_that_answers(urls, timeout))
+def reach(urls: Sequence[str], *, timeout: float) -> tuple[str, ...]:
+    """The same ``urls``, those last that were tried in vain before one let us in.
+
+    A node that says nothing costs its whole timeout, and Celery begins with the first one.
+    Raises ``BrokerUnavailable`` where none does.
+    """
+    for position, url in enumerate(urls):
+        last = position == len(urls) - 1
+        try:
+            drop(first_that_answers([url], timeout))
+        except BrokerUnavailable:
+            if last:
+                raise
+            continue
+        return (*urls[position:], *urls[:position])
+    raise BrokerUnavailable("no broker URL is configured")
 
 
 def _declare_all(channel: Any, topology: Topology) -> None:

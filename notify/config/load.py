@@ -248,7 +248,9 @@ def _with_passwords(settings: Settings) -> Settings:
     broker, redis = settings.broker, settings.redis
     if broker.password_file:
         urls = tuple(_with_password(url, broker.password_file) for url in broker.urls)
-        management = _with_password(broker.management_url, broker.password_file)
+        management = ",".join(
+            _with_password(url, broker.password_file) for url in broker.management_url.split(",")
+        )
         changed = {"urls": urls, "management_url": management}
         settings = settings.model_copy(update={"broker": broker.model_copy(update=changed)})
     if redis.password_file:

@@ -15,7 +15,7 @@ from notify.config.texts import TextSettings
 from notify.config.types import (
     AmqpUrl,
     Duration,
-    HttpUrl,
+    HttpUrls,
     Number,
     RedisUrl,
     SecretFile,
@@ -48,7 +48,7 @@ class BrokerSettings(Strict):
     urls: tuple[AmqpUrl, ...] = Field(
         default=("amqp://guest:guest@127.0.0.1:5672/notify",), min_length=1, repr=False
     )
-    management_url: HttpUrl = Field(default="http://guest:guest@127.0.0.1:15672", repr=False)
+    management_url: HttpUrls = Field(default="http://guest:guest@127.0.0.1:15672", repr=False)
     password_file: SecretFile | None = None
     heartbeat: Whole = Field(default=10, ge=2, le=60)
     connect_timeout: Duration = 3.0

@@ -146,6 +146,15 @@ def _url_of(*schemes: str) -> Callable[[str], str]:
     return check
 
 
+def _each(check: Callable[[str], str]) -> Callable[[str], str]:
+    """For texts with several values, separated by commas."""
+
+    def check_all(value: str) -> str:
+        return ",".join(check(part.strip()) for part in value.split(","))
+
+    return check_all
+
+
 def _no_boolean(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("must be a number")
@@ -163,6 +172,7 @@ SigningSecretFile = Annotated[SecretStr, BeforeValidator(read_signing_secret)]
 SigningSecretFiles = Annotated[tuple[SigningSecretFile, ...], BeforeValidator(_listed)]
 AmqpUrl = Annotated[str, AfterValidator(_url_of("amqp", "amqps"))]
 Mailbox = Annotated[str, AfterValidator(_mailbox)]
+HttpUrls = Annotated[str, AfterValidator(_each(_url_of("http", "https")))]
 HttpUrl = Annotated[str, AfterValidator(_url_of("http", "https"))]
 RedisUrl = Annotated[str, AfterValidator(_url_of("redis", "rediss"))]
 ProxyUrl = Annotated[

@@ -52,7 +52,7 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
         known = ", ".join(f"{c} {p}" for c, p in settings.queues())
         raise UsageError(f"no queue for {channel} {priority}; configured: {known}")
     set_up_logging(settings.log.level, settings.log.format)
-    check_services(settings, channel, priority)
+    settings = check_services(settings, channel, priority)
     stopping = threading.Event()
     pipeline = make_pipeline(settings, channel, stopping.wait)
     tolerate_foreign_properties()

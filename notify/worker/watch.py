@@ -140,7 +140,9 @@ class Watch:
             self._moved, self._taken = now, self._pipeline.taken
 
     def _report(self, facts: Facts) -> None:
-        trouble = facts.paused or self._trouble
+        held = self._pipeline.holding
+        kept = f"{held} outcomes cannot be written or published" if held else ""
+        trouble = facts.paused or self._trouble or kept
         sending = len(self._pipeline.sending)
         status = f"waiting: {trouble}" if trouble else f"sending {sending}"
         tell_supervisor(f"STATUS={status}")

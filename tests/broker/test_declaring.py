@@ -1,5 +1,6 @@
 """Declaring the topology, and finding out what is wrong with one."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -163,6 +164,19 @@ def test_a_pattern_that_only_the_broker_understands_stops_nothing(
     """Patterns are Erlang's, which has more than Python's: recursion, for example."""
     put("foreign", priority=1, pattern="^x(?R)?$", definition={"max-length": 5})
     assert api.differences(complete.topology) == []
+
+
+def test_of_several_nodes_the_first_that_answers_is_asked(servers: Servers) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        dead = f"http://a:s3cret@127.0.0.1:{listener.getsockname()[1]}"
+    api = Management(f"{dead},{servers.management_url}", "/")
+    assert api.version() == api.version()
+    api.close()
+    nobody = Management(f"{dead}, {dead}", "/")
+    with pytest.raises(ManagementUnavailable) as raised:
+        nobody.version()
+    assert "s3cret" not in str(raised.value)
+    nobody.close()
 
 
 def test_a_wrong_password_is_told_without_it(servers: Servers) -> None:

@@ -151,13 +151,13 @@ def test_passwords_from_files_go_into_urls_quoted(tmp_path: Path) -> None:
     secret.write_text("p@ss/w:rd%#?\n", encoding="utf-8")
     text = (
         f'[broker]\npassword_file = "{secret}"\nurls = ["amqp://me@a:1/v", "amqps://me:old@b/v"]\n'
-        f'management_url = "http://me@a:2"\n[redis]\npassword_file = "{secret}"\n'
+        f'management_url = "http://me@a:2, http://me@b:2"\n[redis]\npassword_file = "{secret}"\n'
         f'url = "redis://127.0.0.1:6379/3"'
     )
     settings = load(tmp_path, {"notify.toml": text})
     quoted = "p%40ss%2Fw%3Ard%25%23%3F"
     assert settings.broker.urls == (f"amqp://me:{quoted}@a:1/v", f"amqps://me:{quoted}@b/v")
-    assert settings.broker.management_url == f"http://me:{quoted}@a:2"
+    assert settings.broker.management_url == f"http://me:{quoted}@a:2,http://me:{quoted}@b:2"
     assert settings.redis.url == f"redis://:{quoted}@127.0.0.1:6379/3"
 
 

@@ -49,6 +49,7 @@ BROKEN = [
     (MAIN, "[broker]\nurls = ['amqp://']", "notify.toml: broker.urls.0: must be a URL"),
     (MAIN, "[broker]\nurls = ['amqp://a:x']", "notify.toml: broker.urls.0: must be a URL"),
     (MAIN, "[broker]\nmanagement_url = 'a'", "notify.toml: broker.management_url: must be a URL"),
+    (MAIN, "[broker]\nmanagement_url = 'http://a,b'", "notify.toml: broker.management_url: must"),
     (MAIN, "[broker]\nrungs = []", "notify.toml: broker.rungs: "),
     (MAIN, "[broker]\nrungs = [5, 5]", "notify.toml: broker.rungs: must be whole seconds in asc"),
     (MAIN, "[broker]\nrungs = [10, 5]", "notify.toml: broker.rungs: must be whole seconds in asc"),

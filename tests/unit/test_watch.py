@@ -34,7 +34,7 @@ class Scene:
         self.error: NotifyError | None = None
         self.ready: int | None = 0
         self.reconnects = 0
-        self.pipeline = SimpleNamespace(sending={}, handling=0, taken=0, name="sms")
+        self.pipeline = SimpleNamespace(sending={}, handling=0, taken=0, holding=0, name="sms")
         self.probe = SimpleNamespace(
             queue="probe", returned=self.now, send=lambda: self.error, reconnect=self._reconnect
         )

@@ -21,17 +21,21 @@ class Sentinel:
         # One for each worker: another's that connects again must not make this one's anew.
         self._name = f"notify.sentinel.{worker}"
         self._channel = channel
+        self._timer: Any = None
         channel.exchange_declare(self._name, "fanout", durable=False, auto_delete=True)
         channel.queue_bind(queue, self._name)
 
     def watch(self, hub: Any) -> None:
-        """Asks every few seconds; Celery ends the timer with the connection."""
-        hub.call_repeatedly(_EVERY, self._ask)
+        """Asks every few seconds until it is removed."""
+        self._timer = hub.call_repeatedly(_EVERY, self._ask)
 
     def _ask(self) -> None:
         self._channel.exchange_declare(self._name, "fanout", passive=True, nowait=True)
 
     def remove(self) -> None:
+        """To ask for it after that would end the connection, and with it what is in flight."""
+        if self._timer is not None:
+            self._timer.cancel()
         self._channel.exchange_delete(self._name, nowait=True)
 
 

@@ -18,10 +18,10 @@ KILLED_AT_ONCE = """
 import os
 from notify import deliver
 
-def fatal(self, envelope, redelivered, original=deliver.Pipeline._deliver):
+def fatal(self, envelope, *rest, original=deliver.Pipeline._deliver):
     if envelope.notification.body == "poison":
         os.kill(os.getpid(), 9)
-    return original(self, envelope, redelivered)
+    return original(self, envelope, *rest)
 
 deliver.Pipeline._deliver = fatal
 """

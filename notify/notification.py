@@ -26,6 +26,7 @@ PRIORITIES: Final = ("urgent", "normal")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,127}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z_-]{0,39}")
 _LINES = ("recipient", "subject", "unsubscribe", "template", "template_version")
 _MAX_LABELS = 20
 _MAX_LABEL_VALUE = 256
@@ -140,7 +141,12 @@ def _check_names(values: Any, known: set[str]) -> None:
         raise InvalidNotification("v", f"must be {VERSION}")
     for name in values:
         if name != "v" and name not in known:
-            raise InvalidNotification(str(name)[:64], "is not a field of a notification")
+            # Shown only where it can be nothing but a name.
+            shown = isinstance(name, str) and _FIELD.fullmatch(name)
+            raise InvalidNotification(
+                name if shown else "notification",
+                "is not a field of a notification" if shown else "has a name that is no field's",
+            )
     for name in ("channel", "recipient"):
         if name not in values:
             raise InvalidNotification(name, "is missing")

@@ -148,6 +148,8 @@ def _read(cleaned: str, region: str | None) -> Phone:
     _check_possible(parsed, number)
     if "+" not in cleaned and _reads_otherwise(parsed, number, digits):
         raise _refused("can be read in two ways: write it with + and its country code")
+    if "+" not in cleaned or cleaned != number:
+        _check_stable(number)
     code = phonenumbers.region_code_for_number(parsed) or ""
     return Phone(number=number, region=code if code.isalpha() else "", kind=kind)
 
@@ -167,6 +169,13 @@ def _check_possible(parsed: PhoneNumber, number: str) -> None:
         raise _refused(_IMPOSSIBLE.get(result, _LIKE))
     if len(number) - 1 not in _DIGITS:
         raise _refused(_SHORT if len(number) <= _DIGITS.start else _LONG)
+
+
+def _check_stable(number: str) -> None:
+    """A prefix too many (+49 00 170) would be dropped by the next who reads the number."""
+    again = _parsed(number, None)
+    if phonenumbers.format_number(again, phonenumbers.PhoneNumberFormat.E164) != number:
+        raise _refused("has a prefix after its country code that is dialled within it only")
 
 
 def _reads_otherwise(parsed: PhoneNumber, number: str, digits: str) -> bool:

@@ -46,7 +46,8 @@ def _is_domain(domain: str) -> bool:
     # UTS 46 reads these as full stops.
     labels = _IDEOGRAPHIC_STOPS.sub(".", domain).split(".")
     top = labels[-1]
-    numeric = top.isdecimal() or (top.isascii() and len(top) < 2)
+    # UTS 46 reads superscript and circled digits as digits.
+    numeric = top.isdigit() or (top.isascii() and len(top) < 2)
     return len(labels) > 1 and not numeric and all(map(_is_label, labels))
 
 
@@ -60,10 +61,11 @@ def _is_label(label: str) -> bool:
 
 def _is_punycode(encoded: str) -> bool:
     try:
-        decoded = encoded.encode("ascii").decode("punycode")
+        decoded = encoded.lower().encode("ascii").decode("punycode")
+        again = decoded.encode("punycode").decode("ascii")
     except ValueError:
         return False
-    return encoded[:1] != "-" and not decoded.isascii()
+    return again == encoded.lower() and not decoded.isascii()
 
 
 def url_problem(recipient: str) -> str | None:
@@ -75,9 +77,9 @@ def url_problem(recipient: str) -> str | None:
         return "must be a URL like https://example.com/hook"
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_ok:
         return "must be a URL like https://example.com/hook"
-    if len(recipient) > _MAX_URL or re.search(r"\s", recipient):
-        return f"must be a URL of at most {_MAX_URL} characters without spaces"
-    if parts.username is not None or parts.fragment:
+    if len(recipient) > _MAX_URL or re.search(r"[\s\\]", recipient):
+        return f"must be a URL of at most {_MAX_URL} characters without spaces and backslashes"
+    if parts.username is not None or "#" in recipient:
         return "must be a URL without user name and fragment"
     return None
 

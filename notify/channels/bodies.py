@@ -48,7 +48,8 @@ def first_match(
     """The first rule that holds, with its number counted from 1.
 
     ``body`` is None if it did not arrive whole. Raises ``Unreadable`` when a rule about a
-    field applies to the status, but the body is not there to be looked at.
+    field applies to the status of a success, but the body is not there to be looked at; a
+    failure has rules about its status only then.
     """
     decoded = _UNREADABLE if body is None else _decode(body)
     for number, rule in enumerate(rules, 1):
@@ -57,7 +58,9 @@ def first_match(
         if rule.field is None:
             return number, rule
         if decoded is _UNREADABLE:
-            raise Unreadable
+            if 200 <= status <= 299:
+                raise Unreadable
+            continue
         if _holds(rule, _find(decoded, rule.field)):
             return number, rule
     return None

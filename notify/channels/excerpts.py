@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from notify.notification import Notification
 
@@ -55,7 +55,8 @@ def private_to(notification: Notification, secrets: Iterable[str] = ()) -> Priva
 def excerpt(answer: bytes, private: Private) -> str:
     """At most 300 printable characters from the first 2,000 bytes of an answer."""
     text = answer[:READ].decode(errors="replace")
-    text = _hide_whole(text, [*_forms(private.secrets), *_forms(private.texts)])
+    texts = [each for each in private.texts if len(each) <= READ]
+    text = _hide_whole(text, [*_forms(private.secrets), *_forms(texts)])
     if len(answer) > READ:
         text = _hide_start(text, _forms(private.secrets))
     text = _hide_codes(_hide_runs(text, private), private)
@@ -80,7 +81,7 @@ def _hide_start(text: str, forms: Iterable[str]) -> str:
     """Without the start of a secret that the end of the excerpt cuts in two."""
     folded = text.lower()
     for form in forms:
-        for size in range(len(form) - 1, _SHORTEST, -1):
+        for size in range(min(len(form) - 1, len(text)), _SHORTEST, -1):
             if folded.endswith(form[:size].lower()):
                 return text[:-size] + _MASK
     return text
@@ -119,13 +120,21 @@ def _printable(character: str) -> str:
 
 def _forms(values: Iterable[str]) -> Iterator[str]:
     for value in values:
-        if _SHORTEST <= len(value) <= READ:
+        if len(value) >= _SHORTEST:
             yield value
-            yield json.dumps(value)[1:-1]
             yield json.dumps(value, ensure_ascii=False)[1:-1]
+            yield from _escaped(json.dumps(value)[1:-1])
             yield from (quote(value), quote(value, safe=""), quote_plus(value))
             yield html.escape(value)
             yield b64encode(value.encode()).decode().rstrip("=")
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """A text in JSON, and as PHP, Go and .NET write it there."""
+    yield text
+    yield text.replace("/", "\\/")
+    for signs in ("[&<>]", "[&<>+'`]"):
+        yield re.sub(signs, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def names(recipient: str) -> Iterator[str]:
@@ -141,6 +150,7 @@ def names(recipient: str) -> Iterator[str]:
         yield f"{parts.path}?{parts.query}"
         yield parts.path
         yield parts.netloc
+        yield unquote(parts.password or "")
         yield parts.query
         yield from (value for _, value in parse_qsl(parts.query))
         yield from (piece for piece in parts.path.split("/") if len(piece) > _SHORTEST)

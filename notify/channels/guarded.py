@@ -33,7 +33,8 @@ _POOLS: Final = 4
 _FIRST: Final = 1024
 # Under TLS, Python calls a write an "EOF" that the kernel refused.
 _CLOSED: Final = (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError)
-_LONGEST_LINE: Final = 65536
+# Of the lines before a body: what reads them takes time that no deadline can cut off.
+_LONGEST_HEAD: Final = 65536
 
 
 class Stage(Enum):
@@ -72,12 +73,31 @@ class Line:
         self.stale = False
 
 
+class _Head:
+    """The lines of a status with its headers, up to a size."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._left = _LONGEST_HEAD
+
+    def start(self) -> None:
+        self._left = _LONGEST_HEAD
+
+    def readline(self, limit: int = -1) -> bytes:
+        line: bytes = self._stream.readline(limit)
+        self._left -= len(line)
+        if self._left < 0:
+            raise http.client.HTTPException("too many headers")
+        return line
+
+
 class FinalResponse(http.client.HTTPResponse):
     """Passes over interim answers, and notes the status as soon as it is there."""
 
     def __init__(self, sock: socket, *, line: Line, **options: Any) -> None:
         super().__init__(sock, **options)
         self._line = line
+        self._head = _Head(self.fp)
 
     def _read_status(self) -> tuple[str, int, str]:
         version, status, reason = self._whole_status()
@@ -90,7 +110,8 @@ class FinalResponse(http.client.HTTPResponse):
 
     def _whole_status(self) -> tuple[str, int, str]:
         """The standard library takes a line that broke off for a status, too."""
-        line = self.fp.readline(_LONGEST_LINE)
+        self._head.start()
+        line = self.fp.readline(_LONGEST_HEAD)
         if not line.endswith(b"\n"):
             raise http.client.BadStatusLine("broken off")
         stream, self.fp = self.fp, io.BufferedReader(io.BytesIO(line))
@@ -101,7 +122,11 @@ class FinalResponse(http.client.HTTPResponse):
         return found
 
     def begin(self) -> None:
-        super().begin()
+        stream, self.fp = self.fp, self._head  # type: ignore[assignment]
+        try:
+            super().begin()
+        finally:
+            self.fp = stream
         # urllib3 logs a warning with the whole URL about headers that are malformed.
         self.msg.defects = []
         self.msg.set_payload("")

@@ -2,12 +2,14 @@
 
 import socket
 import ssl
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from notify.channels.composing import Composer, Draft
 from notify.channels.connecting import trouble
 from notify.channels.deadlines import Deadline
 from notify.channels.excerpts import Private, private_to
+from notify.channels.letters import encode_address
 from notify.channels.mailline import MailLine
 from notify.channels.perthread import PerThread
 from notify.channels.replies import lost, queue_id
@@ -43,7 +45,8 @@ class SmtpMail:
         """Hand one mail over. Raises ``DeliveryFailure``."""
         with Deadline(deadline) as limit:
             draft = self._composer.draft(notification, datetime.now(UTC))
-            private = private_to(notification, self._secrets)
+            told = _told(notification.recipient)
+            private = private_to(notification, (*self._secrets, told))
             code, text = self._holders.get().deliver(draft, private, limit)
         return Receipt(provider=self.name, provider_id=queue_id(text), code=str(code))
 
@@ -82,6 +85,13 @@ class _Holder:
 
     def _fresh(self) -> MailLine:
         return MailLine(self._settings, self._tls, self._hello)
+
+
+def _told(address: str) -> str:
+    """The address as servers quote it: with the domain in ASCII, if it has such a form."""
+    with suppress(ValueError):
+        return encode_address(address)
+    return address
 
 
 def _own_name(domain: str) -> str:

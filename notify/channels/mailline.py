@@ -21,6 +21,7 @@ from notify.outcomes import DeliveryFailure, PermanentFailure, Reason, Temporary
 MAX_IDLE: Final = 60.0
 _MAX_LINE: Final = 8192
 _MAX_LINES: Final = 100
+_CLOSING: Final = 421
 _LINE_START: Final = re.compile(rb"(?m)^\.")
 Reply = tuple[int, str]
 
@@ -138,7 +139,10 @@ class MailLine(smtplib.SMTP):
 
     def _greet(self) -> None:
         self.stage = Stage.HELLO
-        if self.ehlo()[0] != 250:
+        reply = self.ehlo()
+        if reply[0] == _CLOSING:
+            raise self._refusal(reply)
+        if reply[0] != 250:
             self._expect(self.helo(), 2)
 
     def _start_tls(self) -> None:

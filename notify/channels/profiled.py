@@ -28,15 +28,13 @@ from notify.channels.templates import (
 )
 from notify.config.described import ProfileProvider
 from notify.config.matches import accepts
-from notify.config.profiles import Text
+from notify.config.profiles import PLACEHOLDERS, Text
 from notify.errors import ConfigError
 from notify.notification import Notification
 from notify.outcomes import PermanentFailure, Reason, Receipt
 
 _HTTP: Final = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _FORM: Final = "application/x-www-form-urlencoded"
-# The status by which a receiver says that it wants nothing more.
-_GONE: Final = "410"
 _PLAIN: Final = "text/plain; charset=utf-8"
 
 
@@ -56,6 +54,7 @@ class Profiled:
         self._clock = clock
         self._url = settings.url_file.get_secret_value() if settings.url_file else None
         self._check_target()
+        self._check_headers()
         secrets = [*_forms(self._named_secrets), *self._credentials]
         self._exchange = Exchange(
             settings,
@@ -80,14 +79,11 @@ class Profiled:
             answers=self._profile.answers,
             rules=self._settings.answers,
             shown=lambda code: self._may_show(code, notification),
+            by_recipient=self._settings.guarded,
         )
-        try:
-            return self._exchange.send(
-                call, deadline, lambda body: find_id(body, path) if path else "", judge=reader.judge
-            )
-        except PermanentFailure as failure:
-            failure.suppress |= self._settings.guarded and failure.code == _GONE
-            raise
+        return self._exchange.send(
+            call, deadline, lambda body: find_id(body, path) if path else "", judge=reader.judge
+        )
 
     def call(self, notification: Notification) -> Call:
         """The whole request. Raises ``PermanentFailure`` where it cannot be made."""
@@ -201,6 +197,19 @@ class Profiled:
             problem = "the URL of its requests must start with http:// or https:// and a host"
             raise ConfigError([f"provider {self.name}: {problem}"])
 
+    def _check_headers(self) -> None:
+        """A secret that no header can carry is a mistake here, not in each notification.
+
+        Raises ``ConfigError``.
+        """
+        request = self._profile.request
+        bearer = {"Authorization": request.bearer} if request.bearer else {}
+        filling = {**dict.fromkeys(PLACEHOLDERS, "x"), **self._given}
+        try:
+            fill_headers({**request.headers, **bearer}, filling)
+        except PermanentFailure as failure:
+            raise ConfigError([f"provider {self.name}: {failure.detail}"]) from None
+
 
 def _basic(pair: tuple[str, str], filling: Filling) -> str:
     login = ":".join(fill_text(part, filling) or "" for part in pair)
@@ -211,6 +220,8 @@ def _forms(secrets: Mapping[str, str]) -> Iterable[str]:
     """Secrets as they are, and as they are used."""
     for secret in secrets.values():
         yield from (secret, secret.removeprefix("whsec_"))
+        if "://" in secret:
+            yield from names(secret)
 
 
 def _fits(text: str, rules: Text) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from notify.channels.bodies import Unreadable, find, first_match, read, same
 from notify.channels.verdicts import Answer, verdict
-from notify.channels.waits import date_of, wait_asked
+from notify.channels.waits import date_of, patience_asked, wait_asked
 from notify.config.answers import REASONS, AnswerRule
 from notify.config.profiles import Answers, Code, Meaning
 from notify.outcomes import (
@@ -20,6 +20,7 @@ from notify.outcomes import (
 
 # Clocks that are closer than that have nothing to do with a signature that is refused.
 _CLOSE: Final = 60.0
+_GONE: Final = 410
 _FAILURES: Final[dict[str, type[DeliveryFailure]]] = {
     "temporary": TemporaryFailure,
     "permanent": PermanentFailure,
@@ -47,9 +48,17 @@ class Reader:
     answers: Answers
     rules: Sequence[AnswerRule] = ()
     shown: Callable[[str], bool] = lambda code: False
+    # Whether it is the recipient who answers, and wants nothing more with a 410.
+    by_recipient: bool = False
 
     def judge(self, answer: Answer, now: datetime) -> DeliveryFailure | None:
         """The failure that an answer means, or None if the message was accepted."""
+        failure = self._judge(answer, now)
+        if failure is not None and failure.reason is Reason.ENDPOINT_GONE:
+            failure.suppress |= self.by_recipient and answer.status == _GONE
+        return failure
+
+    def _judge(self, answer: Answer, now: datetime) -> DeliveryFailure | None:
         if self.rules and _decides(self.rules, answer):
             return verdict(answer, self.rules, now)
         said = listen(self.answers, answer)
@@ -116,7 +125,7 @@ def _decides(rules: Sequence[AnswerRule], answer: Answer) -> bool:
     try:
         return first_match(rules, answer.status, answer.body if answer.whole else None) is not None
     except Unreadable:
-        return 200 <= answer.status <= 299
+        return True
 
 
 def _first(value: Any, paths: Sequence[str]) -> Any:
@@ -130,9 +139,9 @@ def _by_code(listed: Code, answer: Answer, now: datetime) -> DeliveryFailure | N
     code = answer.status if listed.code is None else listed.code
     failure = _failure(listed, detail, str(code))
     if isinstance(failure, TemporaryFailure):
-        asked = wait_asked(answer.headers, now)
-        failure.retry_after = listed.wait if asked is None else asked
         failure.slow_down = listed.action == "slow_down"
+        asked = (patience_asked if failure.slow_down else wait_asked)(answer.headers, now)
+        failure.retry_after = listed.wait if asked is None else asked
     if failure is not None:
         failure.suppress = listed.action == "suppress"
     return failure

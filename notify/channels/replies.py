@@ -13,22 +13,27 @@ from notify.outcomes import (
 )
 
 _ENHANCED: Final = re.compile(r"([245]\.[0-9]{1,3}\.[0-9]{1,3})(?:\s|$)")
+_LATER: Final = frozenset({"4.7.1", "5.7.1"})
 _GREYLISTED: Final = re.compile(r"gr[ae]y-?\s?list", re.IGNORECASE)
-# More than the server takes in a time. Not "too many recipients", which is about one mail.
+# More than the server takes in a time. Not "too many recipients", which is about one mail; Postfix
+# says "too many recipients from" and "too much mail from" a client.
 _RATE: Final = re.compile(
     r"\brate[ -]?(?:limit|exceed)"
     r"|\b(?:sending|submission|message|connection|unusual|maximum|high) rate\b"
     r"|throttl|\btoo (?:fast|frequent)|\bunexpected volume\b"
     r"|\btoo many (?:(?:concurrent|simultaneous|recent|open|smtp) ){0,2}"
     r"(?:connection|session|message|mail|e-mail|request|login)"
+    r"|\btoo much (?:mail|e-mail)\b|\btoo many recipients from\b"
+    r"|\bconnections? limit|\bmaximum number of (?:concurrent|simultaneous)|\bmessaging limits?\b"
     r"|\bper (?:second|minute|hour|day)\b|\b(?:hourly|daily) (?:limit|quota|sending)",
     re.IGNORECASE,
 )
 # RFC 3463: congestion, "useful only as a persistent transient error". Gmail says 550 5.4.5 when
-# the account's quota of the day is used up.
-_CONGESTED: Final = frozenset({"4.4.5", "5.4.5"})
+# the account's quota of the day is used up, Exchange Online 550 5.1.90.
+_CONGESTED: Final = frozenset({"4.4.5", "5.4.5", "5.1.90"})
 # RFC 3463: the mailbox (X.2.X), and the X.1.X about the recipient; X.1.7 and X.1.8 are about us.
-_MAILBOX: Final = re.compile(r"4\.(?:2\.[0-9]+|1\.[12346])")
+# Some servers say 450 5.1.1: the basic code decides whether it is for ever.
+_MAILBOX: Final = re.compile(r"[45]\.(?:2\.[0-9]+|1\.[12346])")
 # Nobody can ever be reached there, whatever the mail: no such mailbox (5.1.1), domain (5.1.2) or
 # address (5.1.3), moved without a trace (5.1.6), a domain that takes no mail (RFC 7505: 5.1.10),
 # disabled (5.2.1).
@@ -129,9 +134,9 @@ def _deferred(stage: Stage, code: int, text: str, detail: str) -> TemporaryFailu
     reason = Reason.PROVIDER_ERROR
     if code == 421 or slow_down:
         reason = Reason.PROVIDER_BUSY
-    elif greylisted or (code in (450, 451) and enhanced_code(text) == "4.7.1"):
+    elif greylisted or (code in (450, 451) and enhanced_code(text) in _LATER):
         reason = Reason.GREYLISTED
-    elif stage is Stage.RCPT and _about_mailbox(code, text):
+    elif _about_mailbox(stage, code, text):
         reason = Reason.RECIPIENT_UNAVAILABLE
     return TemporaryFailure(reason, detail, code=str(code), slow_down=slow_down)
 
@@ -140,10 +145,12 @@ def _too_much(text: str) -> bool:
     return enhanced_code(text) in _CONGESTED or bool(_RATE.search(text))
 
 
-def _about_mailbox(code: int, text: str) -> bool:
-    """Whether a refusal of a recipient is about that recipient and no other."""
+def _about_mailbox(stage: Stage, code: int, text: str) -> bool:
+    """Whether a refusal is about this recipient and no other."""
     enhanced = enhanced_code(text)
-    return bool(_MAILBOX.fullmatch(enhanced)) if enhanced else code in (450, 452)
+    if enhanced:
+        return stage in _ABOUT_RECIPIENT and bool(_MAILBOX.fullmatch(enhanced))
+    return stage is Stage.RCPT and code in (450, 452)
 
 
 def _detail(stage: Stage, code: int, text: str) -> str:

@@ -3,8 +3,9 @@
 import re
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from notify.channels.bodies import find_id
 from notify.channels.exchange import Call, Exchange
@@ -28,7 +29,7 @@ class HttpSms:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._exchange = Exchange(settings, tls=tls)
+        self._exchange = Exchange(settings, tls=tls, secrets=_credentials(settings.url))
 
     @property
     def name(self) -> str:
@@ -50,6 +51,14 @@ class HttpSms:
         )
         path = self._settings.id_field
         return self._exchange.send(call, deadline, lambda body: find_id(body, path))
+
+
+def _credentials(url: str) -> Iterator[str]:
+    """What opens the gateway, where that stands in its URL."""
+    parts = urlsplit(url)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    yield from (password, f"{user}:{password}" if password else "")
+    yield from (value for _, value in parse_qsl(parts.query))
 
 
 def fill_in(template: Any, notification: Notification, validity: int | None = None) -> Any:

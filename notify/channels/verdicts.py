@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from notify.channels.bodies import Unreadable, first_match
-from notify.channels.waits import reset_asked, wait_asked
+from notify.channels.waits import patience_asked, wait_asked
 from notify.config.answers import AnswerRule
 from notify.outcomes import (
     DeliveryFailure,
@@ -23,8 +23,9 @@ from notify.outcomes import (
 )
 
 _BUSY: Final = frozenset({429, 503})
-_TEMPORARY: Final = frozenset({408, 425})
-_DENIED: Final = frozenset({401, 403, 407})
+# 421 is about the connection: another one may lead to a server that takes the request.
+_TEMPORARY: Final = frozenset({408, 421, 425})
+_DENIED: Final = frozenset({401, 402, 403, 407})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,16 +43,13 @@ def verdict(answer: Answer, rules: Sequence[AnswerRule], now: datetime) -> Deliv
 
     Where only the body of a success says whether it is one, and that body cannot be read,
     the outcome is unknown: the gateway has the message, and neither "sent" nor "not taken"
-    was said. Where the status says failure already, it stands.
+    was said. Where the status says failure already, it stands, and so do rules about it.
     """
     try:
         match = first_match(rules, answer.status, answer.body if answer.whole else None)
     except Unreadable:
-        if 200 <= answer.status <= 299:
-            detail = f"HTTP {answer.status} with an answer that cannot be read"
-            code = str(answer.status)
-            return UnknownOutcome(Reason.CONNECTION_LOST, detail, code=code)
-        match = None
+        detail = f"HTTP {answer.status} with an answer that cannot be read"
+        return UnknownOutcome(Reason.CONNECTION_LOST, detail, code=str(answer.status))
     if match is not None:
         return _by_rule(answer, *match, now)
     return _by_status(answer, now)
@@ -71,7 +69,7 @@ def _by_rule(
         rule.means,
         detail,
         code=code,
-        retry_after=wait_asked(answer.headers, now),
+        retry_after=(patience_asked if rule.slow_down else wait_asked)(answer.headers, now),
         slow_down=rule.slow_down,
     )
 
@@ -84,9 +82,7 @@ def _by_status(answer: Answer, now: datetime) -> DeliveryFailure | None:
     reason = _permanent(status)
     if reason is not None:
         return PermanentFailure(reason, detail, code=code)
-    wait = wait_asked(answer.headers, now)
-    if wait is None and status in _BUSY:
-        wait = reset_asked(answer.headers, now)
+    wait = (patience_asked if status in _BUSY else wait_asked)(answer.headers, now)
     return TemporaryFailure(
         _temporary(status),
         detail,
@@ -110,5 +106,5 @@ def _permanent(status: int) -> Reason | None:
 def _temporary(status: int) -> Reason:
     if status in _BUSY:
         return Reason.PROVIDER_BUSY
-    # Wrong credentials are ours to mend, and no reason to archive everything meanwhile.
+    # Credentials and unpaid bills are ours to mend, no reason to archive everything meanwhile.
     return Reason.PROVIDER_DENIED if status in _DENIED else Reason.PROVIDER_ERROR

@@ -9,9 +9,14 @@ from typing import Final
 LONGEST: Final = 86400.0
 
 _SECONDS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(?: *(?:s|secs?|seconds?))?", re.IGNORECASE)
-_RESETS: Final = ("RateLimit-Reset", "X-RateLimit-Reset", "X-Rate-Limit-Reset")
-# Nobody asks for 30 years: a number like that is an instant, in seconds since 1970.
+_RESETS: Final = (
+    *("RateLimit-Reset", "X-RateLimit-Reset", "X-Rate-Limit-Reset"),
+    "X-Ogw-RateLimit-Reset",  # Feishu and Lark
+)
+# Nobody asks for 30 years: a number like that is an instant, in seconds since 1970, or in
+# milliseconds where in seconds it would be in the year 5138.
 _EPOCH: Final = 1e9
+_EPOCH_MS: Final = 1e11
 
 
 def wait_asked(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -20,6 +25,12 @@ def wait_asked(headers: Mapping[str, str], now: datetime) -> float | None:
     Instants count from the answer's own ``Date``, so that a wrong clock does not matter.
     """
     return _seconds(headers.get("Retry-After"), _now(headers, now))
+
+
+def patience_asked(headers: Mapping[str, str], now: datetime) -> float | None:
+    """The same of a server that gets too much, which may name its rate limit instead."""
+    wait = wait_asked(headers, now)
+    return reset_asked(headers, now) if wait is None else wait
 
 
 def reset_asked(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -50,6 +61,8 @@ def _seconds(value: str | None, now: datetime) -> float | None:
 
 
 def _number(seconds: float, now: datetime) -> float | None:
+    if seconds > _EPOCH_MS:
+        seconds /= 1000
     if seconds > _EPOCH:
         return _ahead(seconds - now.timestamp())
     return min(seconds, LONGEST)

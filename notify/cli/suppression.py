@@ -1,9 +1,11 @@
 """``notify suppression``: recipients that get nothing."""
 
+from contextlib import suppress
 from typing import Any
 
 import click
 
+from notify import smsprep
 from notify.cli.context import (
     Context,
     json_option,
@@ -13,7 +15,7 @@ from notify.cli.context import (
     say,
     user,
 )
-from notify.errors import NotFound
+from notify.errors import InvalidNotification, NotFound
 from notify.notification import CHANNELS
 from notify.suppressions import Suppression
 from notify.telemetry import mask
@@ -60,6 +62,7 @@ def list_(context: Context, channel: str | None, limit: int, reveal: bool, as_js
 @pass_context
 def add(context: Context, channel: str, recipient: str, reason: str, by: str) -> None:
     """Sends nothing more to a recipient through this channel."""
+    recipient = smsprep.recipient(channel, recipient, context.settings)
     with context.suppressions() as stored:
         new = stored.add(channel, recipient, reason=reason, source="operator", by=by)
     say(f"{channel} {mask(recipient)}: {'suppressed' if new else 'was suppressed before'}")
@@ -71,6 +74,9 @@ def add(context: Context, channel: str, recipient: str, reason: str, by: str) ->
 @pass_context
 def remove(context: Context, channel: str, recipient: str) -> None:
     """Sends to a recipient again. Gateways keep lists of their own."""
+    # What no longer is a possible number may still be on the list.
+    with suppress(InvalidNotification):
+        recipient = smsprep.recipient(channel, recipient, context.settings)
     with context.suppressions() as stored:
         if not stored.remove(channel, recipient):
             raise NotFound(f"{channel} {mask(recipient)} is not suppressed")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Annotated, Protocol, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field
 
@@ -22,14 +22,27 @@ class Match(Strict):
     def holds(self, url: str) -> bool:
         parts = urlsplit(url)
         host = (parts.hostname or "").rstrip(".")
+        if _leads_elsewhere(parts.netloc, parts.path):
+            return False
         suffix = self.host.removeprefix("*")
         if not (host.endswith(suffix) if suffix != self.host else host == self.host):
             return False
-        given = dict(parse_qsl(parts.query, keep_blank_values=True))
+        given = parse_qsl(parts.query, keep_blank_values=True)
         return (parts.path or "/").startswith(self.path) and all(
-            given.get(name, "").startswith(start) and name in given
+            _all_start(start, [value for key, value in given if key == name])
             for name, start in self.query.items()
         )
+
+
+def _leads_elsewhere(netloc: str, path: str) -> bool:
+    """Whether host or path are others than they look: whoever sends a request resolves dots,
+    and ends the host at a backslash."""
+    return "\\" in netloc or any(unquote(step) in (".", "..") for step in path.split("/"))
+
+
+def _all_start(start: str, values: Sequence[str]) -> bool:
+    """Servers differ in which of several values of one name counts."""
+    return bool(values) and all(value.startswith(start) for value in values)
 
 
 class Matching(Protocol):

@@ -55,7 +55,8 @@ class AnyProvider(Strict):
 class HttpProvider(AnyProvider):
     """What is spoken to over HTTP."""
 
-    headers: Headers = Field(default_factory=dict)
+    # May contain a token.
+    headers: Headers = Field(default_factory=dict, repr=False)
     token_file: SecretFile | None = None
     # May contain a password.
     proxy: ProxyUrl = Field(default=None, repr=False)

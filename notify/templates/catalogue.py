@@ -28,7 +28,8 @@ class Templates:
 
     def names(self) -> list[str]:
         """What is there, whether or not it is valid."""
-        return [path.name for path in _entries(self._directory) if _NAME.fullmatch(path.name)]
+        entries = _entries(self._directory)
+        return [path.name for path in entries if path.is_dir() and _NAME.fullmatch(path.name)]
 
     def get(self, name: str) -> Template:
         """Raises ``InvalidNotification`` for one that is not there, ``ConfigError`` for a bad one.

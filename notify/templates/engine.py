@@ -20,6 +20,8 @@ from notify.templates.sources import Source
 
 # What a rendered file may have: more is a mistake in the values, or an attack with them.
 MAX_CHARACTERS: Final = 1_000_000
+# A filter that no template can name.
+_JOINED: Final = "~"
 
 
 class Engine:
@@ -27,7 +29,7 @@ class Engine:
 
     def __init__(self, sources: Mapping[str, Source], suffix: str) -> None:
         self._sources = sources
-        self._environment = ImmutableSandboxedEnvironment(
+        self._environment = _Environment(
             autoescape=suffix == ".html",
             undefined=jinja2.StrictUndefined,
             finalize=_to_json if suffix == ".json" else _to_text,
@@ -37,7 +39,7 @@ class Engine:
             auto_reload=False,
         )
         self._environment.globals.clear()
-        self._environment.filters = dict(FILTERS)
+        self._environment.filters = {**FILTERS, _JOINED: plain}
         self._environment.tests = {name: ALL_TESTS[name] for name in TESTS}
 
     def parse(self, source: Source, problems: list[str]) -> nodes.Template | None:
@@ -93,13 +95,27 @@ class Engine:
         return place
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    def _generate(self, source: nodes.Template, *args: Any, **named: Any) -> str:
+        """``~`` joins what ``{{ }}`` shows; Python's own text of a number may be 1E-7."""
+        for joined in list(source.find_all(nodes.Concat)):
+            joined.nodes = [
+                nodes.Filter(each, _JOINED, [], [], None, None, lineno=each.lineno)
+                for each in joined.nodes
+            ]
+        return super()._generate(source, *args, **named)
+
+
 def _to_text(value: Any) -> str:
     # Only the engine makes markup, of what the template's author wrote.
     return value if isinstance(value, Markup) else plain(value)
 
 
 def _to_json(value: Any) -> str:
-    """One JSON value, with spaces that keep it from growing together with its neighbours."""
+    """One JSON value, with spaces that keep it from growing together with its neighbours.
+
+    Its texts are marked as values, so that none becomes the name of a field.
+    """
     return f" {json.dumps(_encodable(value), ensure_ascii=False, allow_nan=False)} "
 
 
@@ -109,9 +125,9 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, date):
-        return value.isoformat()
+        return VALUE + value.isoformat()
     if isinstance(value, tuple | list):
         return [_encodable(item) for item in value]
     if isinstance(value, SimpleNamespace):
         return {name: _encodable(item) for name, item in vars(value).items()}
-    return plain(value)
+    return VALUE + plain(value)

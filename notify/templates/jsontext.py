@@ -33,7 +33,7 @@ def check_json(source: Source, pieces: Pieces) -> Iterator[str]:
 def read_json(text: str) -> Any:
     """Raises ``Unrenderable``, never quoting the text."""
     try:
-        return json.loads(text, object_pairs_hook=_fields, parse_constant=_refuse)
+        return _unmarked(json.loads(text, object_pairs_hook=_fields, parse_constant=_refuse))
     except json.JSONDecodeError as error:
         problem = f"is not valid JSON with these values: {error.msg} at line {error.lineno}"
         raise Unrenderable(problem) from None
@@ -43,9 +43,19 @@ def read_json(text: str) -> Any:
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    if any(name.startswith(VALUE) for name in found):
+        raise Unrenderable("a value cannot be the name of a field")
     if len(found) < len(pairs):
         raise Unrenderable("a field stands there twice")
     return found
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _unmarked(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_unmarked(item) for item in value]
+    return value.removeprefix(VALUE) if isinstance(value, str) else value
 
 
 def _refuse(_name: str) -> Any:

@@ -7,6 +7,7 @@ taken, what follows begins where the check says it begins.
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Final
 
 from notify.templates.pieces import STATEMENT, VALUE, Pieces, Value
@@ -117,7 +118,8 @@ class _Scanner:
         content = match[quoted] or ""
         if name.startswith("on"):
             yield match.start("name"), f"attribute {name} has no place in a message"
-        if name in ("href", "src") and _ESCAPES.match(content):
+        # As a browser reads it: entities are resolved, line breaks and tabs left out.
+        if name in ("href", "src") and _ESCAPES.match(re.sub(r"[\t\r\n]", "", unescape(content))):
             yield match.start("name"), f"attribute {name} runs or embeds what it should link to"
         if _MARKS.search(content):
             yield match.start(quoted), self._misplaced(tag, name, quoted, match)

@@ -121,3 +121,13 @@ def test_a_forked_process_has_its_own_value(monkeypatch: pytest.MonkeyPatch) -> 
     parents = values.get()
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert values.get() is not parents
+
+
+def test_thousands_of_addresses_end_at_the_deadline_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    with blackhole() as port:
+        found = socket.getaddrinfo("127.0.0.1", port, type=socket.SOCK_STREAM)
+        monkeypatch.setattr(connecting, "_look_up", lambda *_: found * 4000)
+        started = monotonic()
+        with Deadline(0.3) as deadline, pytest.raises(OSError, match="timed out"):
+            connect("many.test", port, deadline)
+        assert monotonic() - started < 1

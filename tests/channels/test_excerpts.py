@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import re
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from notify.channels import build_provider
-from notify.channels.excerpts import KEPT, Private, excerpt, private_to
+from notify.channels.excerpts import KEPT, Private, excerpt, hide, private_to
+from notify.channels.trials import rehearse
 
 from .mailpeers import mail_server
 from .peers import Peer, answering
@@ -56,6 +58,10 @@ def test_control_characters_are_escaped() -> None:
     assert excerpt(b"\xff\xfe", NOBODY) == "\ufffd\ufffd"
 
 
+def _signs(which: str, text: str) -> str:
+    return re.sub(which, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 ENCODINGS = [
     str,
     str.upper,
@@ -64,6 +70,9 @@ ENCODINGS = [
     lambda text: quote(text, safe=""),
     quote_plus,
     html.escape,
+    lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),  # PHP
+    lambda text: _signs("[<>&]", json.dumps(text)[1:-1]),  # Go
+    lambda text: _signs("[<>&+'`]", json.dumps(text)[1:-1]).upper().replace("\\U", "\\u"),  # .NET
     lambda text: base64.b64encode(text.encode()).decode(),
 ]
 
@@ -91,6 +100,14 @@ def test_a_secret_that_the_excerpt_cuts_in_two() -> None:
     assert TOKEN[:5] not in excerpt(text.encode(), Private(secrets=(TOKEN,)))
     long = "x" * 1990 + TOKEN
     assert TOKEN[:5] not in excerpt(long.encode(), Private(secrets=(TOKEN, "x" * 1985)))
+
+
+def test_a_secret_that_is_longer_than_what_is_read() -> None:
+    secret = "".join(f"{n:x}" for n in range(1500))
+    assert len(secret) > 2000
+    kept = excerpt(f"no such token: {secret}".encode(), Private(secrets=(secret,)))
+    assert kept == "no such token: ***"
+    assert hide(f"X-Auth: {secret}", [secret]) == "X-Auth: ***"
 
 
 def test_texts_are_hidden_in_part_too() -> None:
@@ -153,3 +170,18 @@ def test_replies_of_mail_servers(word: str, code: int) -> None:
         error = failure(build_provider(mail_settings(peer.port, **login)), mail())
     assert error.answer == r"5.7.1 no: *** *** ***\nend"
     assert error.answer not in str(error) + repr(error)
+
+
+def test_what_opens_a_gateway_by_its_url() -> None:
+    body = b"denied: k3y-value, pa/ss-word, user:pa/ss-word"
+    answer = b"HTTP/1.1 403 No\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with Peer(answering(answer)) as peer:
+        url = peer.url.replace("//", "//user:pa%2Fss-word@", 1) + "?api=k3y-value"
+        provider = build_provider(sms_settings(url, token_file=None))
+        assert failure(provider, sms()).answer == "denied: ***, ***, ***"
+        assert "k3y" not in rehearse(provider, sms()).request
+
+
+def test_no_settings_show_a_header() -> None:
+    settings = sms_settings("https://sms.example/", headers={"X-Key": "k-161803"})
+    assert "k-161803" not in repr(settings)

@@ -62,6 +62,11 @@ def _saying(data: bytes) -> Serve:
     return serve
 
 
+def _many(name: bytes, part: bytes) -> bytes:
+    """As many headers as the standard library reads, each as long as it may be."""
+    return (name + part * (65000 // len(part)) + b"\r\n") * 98
+
+
 HOSTILE = [
     ("silent", reading, (UnknownOutcome, Reason.DEADLINE_PASSED)),
     ("status by bytes", _by_bytes(b"H"), (UnknownOutcome, Reason.DEADLINE_PASSED)),
@@ -84,6 +89,21 @@ HOSTILE = [
     (
         "a header of 10 MB",
         _endless(b"HTTP/1.1 503 Busy\r\nX-Long: ", MANY * 160),
+        (TemporaryFailure, Reason.PROVIDER_BUSY),
+    ),
+    (
+        "headers as long as they may be",
+        _endless(b"HTTP/1.1 503 Busy\r\n", b"X-Long: " + b"x" * 65000 + b"\r\n"),
+        (TemporaryFailure, Reason.PROVIDER_BUSY),
+    ),
+    (
+        "6 MB of cookies",
+        _saying(b"HTTP/1.1 400 No\r\n" + _many(b"Set-Cookie: ", b"a=b;") + b"\r\n"),
+        (PermanentFailure, Reason.REFUSED),
+    ),
+    (
+        "6 MB of times to wait",
+        _saying(b"HTTP/1.1 503 Busy\r\n" + _many(b"Retry-After: ", b"1,") + b"\r\n"),
         (TemporaryFailure, Reason.PROVIDER_BUSY),
     ),
     (

@@ -139,6 +139,26 @@ def test_a_strange_last_reply_is_unknown() -> None:
     assert kind(error) == (UnknownOutcome, Reason.CONNECTION_LOST)
 
 
+def test_a_server_that_closes_after_ehlo_has_said_why() -> None:
+    reply = b"421 4.7.0 too many connections from you\r\n"
+    with Peer(mail_server({"EHLO": reply, "HELO": b""})) as peer:
+        error = failure(build_provider(mail_settings(peer.port)), mail())
+    assert kind(error) == (TemporaryFailure, Reason.PROVIDER_BUSY)
+    assert (error.code, error.slow_down) == ("421", True)
+
+
+@pytest.mark.parametrize("recipient", ["ab@bücher.example", "ab@example.com"])
+def test_the_address_is_not_kept_in_any_form_that_the_server_was_told(recipient: str) -> None:
+    def quote(_: Any) -> bytes:
+        return b"550 5.7.1 no " + heard[-1].removeprefix(b"RCPT TO:")
+
+    heard: list[bytes] = []
+    ehlo = b"250-peer\r\n250-8BITMIME\r\n250 SMTPUTF8\r\n"
+    with Peer(mail_server({"EHLO": ehlo, "RCPT": quote}, heard=heard)) as peer:
+        error = failure(build_provider(mail_settings(peer.port)), mail(recipient=recipient))
+    assert error.answer == "5.7.1 no <***>"
+
+
 def test_nobody_there() -> None:
     expected = TemporaryFailure, Reason.CONNECTION_FAILED
     refused = build_provider(mail_settings(refused_port()))

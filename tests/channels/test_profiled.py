@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from notify.channels import build_provider
 from notify.channels.profiled import Profiled
+from notify.channels.trials import rehearse
 from notify.config import profiles
 from notify.config.described import ProfileProvider
 from notify.config.profiles import Profile
@@ -162,6 +163,64 @@ def test_secrets_do_not_come_back_in_any_form(sandbox: Sandbox) -> None:
         excerpt
         == '{"error": "no /2010-04-01/Accounts/AC00000000000000000000000000000001/Messages.json"}'
     )
+
+
+def test_the_parts_of_a_secret_url_are_secret(sandbox: Sandbox) -> None:
+    ours = profile(
+        request={"url": "{secret.url}", "json": {"text": "{text}"}},
+        secrets={"url": {"about": "Where"}},
+    )
+    secret = f"{sandbox.http_url}/hook/1?key=k3y-value"
+    sandbox.script("/hook/1", Answer(status=400, body="no /hook/1?key=k3y-value, no k3y-value"))
+    own = provider(ours, secrets={"url_file": SecretStr(secret)})
+    assert failure(own, sms()).answer == "no ***, no ***"
+    assert "k3y" not in rehearse(own, sms()).request
+
+
+@pytest.mark.parametrize("token", ["two\n", "li\nnes", " space"])
+@pytest.mark.parametrize(
+    ("name", "header"), [("gotify", "X-Gotify-Key"), ("push", "Authorization")]
+)
+def test_a_secret_that_no_header_can_carry(name: str, header: str, token: str) -> None:
+    settings = described(
+        name, secrets={"token_file": SecretStr(token)}, match=[{"host": "push.example"}]
+    )
+    with pytest.raises(
+        ConfigError, match=f"^provider ours: header {header}: cannot carry"
+    ) as error:
+        Profiled(settings)
+    assert token not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "suppress"),
+    [
+        (410, "", True),
+        (410, '{"code": 12}', True),
+        (400, '{"code": 410}', False),
+        (200, '{"code": 410}', False),
+    ],
+)
+def test_only_the_status_says_that_a_recipient_wants_nothing_more(
+    sandbox: Sandbox, status: int, body: str, suppress: bool
+) -> None:
+    ours = profile(request={"url": "{recipient}"}, answers={"code": "code"})
+    url = f"{sandbox.http_url}/hook/1"
+    configured: dict[str, Any] = {"url_file": SecretStr(url), "match": [{"host": "127.0.0.1"}]}
+    for changes, expected in (({}, suppress), (configured, False)):
+        sandbox.script("/hook/1", Answer(status=status, body=body))
+        error = failure(provider(ours, allow=LOOPBACK, **changes), hook(url))
+        assert type(error) is PermanentFailure
+        assert error.suppress is expected
+
+
+def test_a_listed_code_keeps_when_its_limit_ends(sandbox: Sandbox) -> None:
+    local = localised("feishu", sandbox.http_url)
+    body = '{"code": 99991400, "msg": "request trigger frequency limit"}'
+    reset = {"x-ogw-ratelimit-reset": "52"}
+    sandbox.script("/hook/1", Answer(status=400, body=body, headers=reset))
+    notification = local.notification.evolve(recipient=f"{sandbox.http_url}/hook/1")
+    assert failure(local.provider, notification).retry_after == 52.0
 
 
 def test_an_unlisted_code_that_is_somebodys_is_not_kept(sandbox: Sandbox) -> None:

@@ -42,20 +42,21 @@ UNAVAILABLE = [
     (422, "4.2.2 over quota"),
     (450, "4.1.1 unverified address"),
     (450, "4.1.2 domain not found"),
-    (450, "unknown recipient"),
-    (452, "insufficient system storage"),
+    # The basic code decides that it is not for ever.
+    (450, "5.1.1 user unknown"),
+    (450, "5.2.2 mailbox full"),
 ]
+UNAVAILABLE_AT_RCPT = [(450, "unknown recipient"), (452, "insufficient system storage")]
 
 
 @pytest.mark.parametrize("stage", [*Stage])
-@pytest.mark.parametrize(("code", "text"), UNAVAILABLE)
+@pytest.mark.parametrize(("code", "text"), [*UNAVAILABLE, *UNAVAILABLE_AT_RCPT])
 def test_a_recipient_can_be_unavailable_for_a_while(stage: Stage, code: int, text: str) -> None:
     failure = refusal(stage, code, text)
-    wanted = {
-        Stage.RCPT: Reason.RECIPIENT_UNAVAILABLE,
-        Stage.TLS: Reason.TLS_FAILED,
-    }.get(stage, Reason.PROVIDER_ERROR)
-    assert (type(failure), failure.reason) == (TemporaryFailure, wanted)
+    about = FROM_RCPT if (code, text) in UNAVAILABLE else (Stage.RCPT,)
+    wanted = {Stage.TLS: Reason.TLS_FAILED} | dict.fromkeys(about, Reason.RECIPIENT_UNAVAILABLE)
+    reason = wanted.get(stage, Reason.PROVIDER_ERROR)
+    assert (type(failure), failure.reason) == (TemporaryFailure, reason)
     assert not failure.slow_down
 
 
@@ -90,6 +91,12 @@ def test_what_is_not_about_the_recipient(code: int, text: str) -> None:
         (452, "too many messages from you"),
         (454, "Throttling failure: Maximum sending rate exceeded."),
         (450, "you may send 100 messages per hour"),
+        (450, "4.7.1 Error: too much mail from 192.0.2.1"),
+        (450, "4.7.1 Error: too many recipients from 192.0.2.1"),
+        (421, "4.3.2 The maximum number of concurrent connections has exceeded a limit"),
+        (432, "4.3.2 Concurrent connections limit exceeded"),
+        (421, "RP-002 exceeded the connection limit"),
+        (452, "4.3.1 You have exceeded your messaging limits"),
     ],
 )
 def test_a_server_that_gets_too_much(stage: Stage, code: int, text: str) -> None:
@@ -104,6 +111,7 @@ def test_a_server_that_gets_too_much(stage: Stage, code: int, text: str) -> None
         (450, "4.2.0 Greylisted, try again in 300 seconds", Reason.GREYLISTED),
         (451, "4.7.1 Greylisting in action: rate limit of unknown senders", Reason.GREYLISTED),
         (451, "4.7.1 Try again later", Reason.GREYLISTED),
+        (451, "5.7.1 Try again later", Reason.GREYLISTED),
         (450, "accelerated too", Reason.RECIPIENT_UNAVAILABLE),
     ],
 )
@@ -204,6 +212,7 @@ PERMANENT: list[tuple[int, str, dict[Stage, Any]]] = [
     (550, "5.1.8 Sender address rejected: Domain not found", OURS),
     (553, "5.1.7 bad sender", OURS),
     (550, "5.4.5 Daily user sending limit exceeded", QUOTA),
+    (550, "5.1.90 you've reached your daily limit for message recipients", QUOTA),
 ]
 
 

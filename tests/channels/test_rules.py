@@ -7,12 +7,14 @@ import pytest
 
 from notify.channels import build_provider
 from notify.channels.bodies import Unreadable, first_match
+from notify.channels.profiled import Profiled
 from notify.config.answers import AnswerRule
 from notify.outcomes import PermanentFailure, Reason, TemporaryFailure, UnknownOutcome
 from notify.sandbox import Answer, Sandbox
 
+from .contracts import described
 from .peers import Peer, answering
-from .values import PHONE, failure, hook, hook_settings, kind, sms, sms_settings
+from .values import LOOPBACK, PHONE, failure, hook, hook_settings, kind, sms, sms_settings
 
 ROBOT: list[dict[str, Any]] = [
     {"field": "errcode", "values": [0], "outcome": "sent"},
@@ -172,3 +174,17 @@ def test_a_refusal_of_a_repetition_can_mean_sent(sandbox: Sandbox) -> None:
     provider = build_provider(sms_settings(f"{sandbox.http_url}/sms", answers=rules))
     receipt = provider.send(sms(), deadline=2)
     assert (receipt.code, receipt.provider_id) == ("409", "m-1")
+
+
+def test_a_rule_about_the_status_holds_for_a_page_that_nobody_can_read() -> None:
+    """A proxy answers in HTML: sent again although it may have arrived, it would come twice."""
+    page = b"HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 6\r\n\r\n<html>"
+    rules = [*ROBOT, {"status": [504], "outcome": "unknown"}]
+    with Peer(answering(page)) as peer:
+        for provider, notification in (
+            (build_provider(sms_settings(peer.url, answers=rules)), sms()),
+            (Profiled(described("plain", answers=rules, allow=LOOPBACK)), hook(peer.url)),
+        ):
+            error = failure(provider, notification)
+            assert kind(error) == (UnknownOutcome, Reason.CONNECTION_LOST)
+            assert error.detail == "HTTP 504, rule 5"

@@ -4,14 +4,17 @@ from typing import Any
 import pytest
 
 from notify.channels.verdicts import Answer, verdict
+from notify.config.answers import AnswerRule
 from notify.outcomes import PermanentFailure, Reason, TemporaryFailure
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TEMPORARY = {
     401: Reason.PROVIDER_DENIED,
+    402: Reason.PROVIDER_DENIED,
     403: Reason.PROVIDER_DENIED,
     407: Reason.PROVIDER_DENIED,
     408: Reason.PROVIDER_ERROR,
+    421: Reason.PROVIDER_ERROR,
     425: Reason.PROVIDER_ERROR,
     429: Reason.PROVIDER_BUSY,
     503: Reason.PROVIDER_BUSY,
@@ -66,3 +69,12 @@ def test_a_server_that_says_when_gets_too_much() -> None:
     assert _verdict(503, RateLimit_Reset="7").slow_down
     assert not _verdict(503).slow_down
     assert not _verdict(500, Retry_After="7").slow_down
+
+
+def test_the_reset_counts_too_where_a_rule_says_that_it_is_too_much() -> None:
+    answer = Answer(status=200, headers={"X-RateLimit-Reset": "30"}, body=b'{"c":9}', whole=True)
+    for slow_down, wait in ((True, 30.0), (False, None)):
+        rule = AnswerRule(field="c", outcome="temporary", slow_down=slow_down)
+        failure = verdict(answer, [rule], NOW)
+        assert failure is not None
+        assert failure.retry_after == wait

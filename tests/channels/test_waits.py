@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notify.channels.waits import LONGEST, reset_asked, wait_asked
+from notify.channels.waits import LONGEST, patience_asked, reset_asked, wait_asked
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -31,6 +31,8 @@ def _in(seconds: float) -> str:
         ("9" * 6000, None, LONGEST),
         ("1777636890", None, 90.0),  # an instant in seconds since 1970
         ("1777636710", None, None),
+        ("1777636890500", None, 90.5),  # in milliseconds
+        ("1777636710000", None, None),
         ("120, 60", None, 120.0),
         ("60,120,", None, 120.0),
         ("60, soon", None, 60.0),
@@ -75,3 +77,11 @@ def test_nothing_that_a_server_says_breaks_it(value: str, date: str, now: dateti
     headers = {"Retry-After": value, "Date": date, "X-RateLimit-Reset": value}
     for wait in (wait_asked(headers, now), reset_asked(headers, now)):
         assert wait is None or 0 <= wait <= LONGEST
+
+
+def test_who_gets_too_much_may_name_its_limit_instead() -> None:
+    reset = {"X-RateLimit-Reset": "30"}
+    assert patience_asked(reset, NOW) == 30.0
+    assert patience_asked({"X-Ogw-RateLimit-Reset": "52"}, NOW) == 52.0
+    assert patience_asked({**reset, "Retry-After": "0"}, NOW) == 0.0
+    assert wait_asked(reset, NOW) is None

@@ -63,6 +63,33 @@ def test_adding_by_hand(offline: Callable[..., Ran], stored: Suppressions) -> No
     }
 
 
+def test_a_number_is_read_as_a_notification_s_is(
+    offline: Callable[..., Ran], stored: Suppressions
+) -> None:
+    # With the zero of calls within the country it would stand for nobody that is sent to.
+    for written in ("+4901701234567", "+49 170 123 45 67"):
+        assert offline("suppression", "add", "sms", written).code == 0
+        assert stored.get("sms", PHONE) is not None
+        assert offline("suppression", "remove", "sms", written).code == 0
+        assert stored.get("sms", PHONE) is None
+    # What is on the list can be taken off it, whatever the numbering plans say of it today.
+    stored.add("sms", "+5215517329563", reason="requested", source="operator")
+    assert offline("suppression", "remove", "sms", "+5215517329563").code == 0
+
+
+def test_what_is_listed_is_text_and_no_markup(
+    offline: Callable[..., Ran], stored: Suppressions
+) -> None:
+    hook = "https://[2001:db8::1]/hook"
+    stored.add("webhook", hook, reason="x", source="operator", by="[/b] [ops] :smile:")
+    stored.note("webhook", "https://[fd00::1]/a", ok=False, give_up_after=86400)
+    for listed in (offline("suppression", "list"), offline("endpoint", "list")):
+        assert listed.code == 0
+        assert "https://[2001:db8::1]/***" in listed.out
+        assert "[/b] [ops] :smile:" in listed.out
+    assert "https://[fd00::1]/***" in listed.out
+
+
 def test_lists_have_an_end(offline: Callable[..., Ran], stored: Suppressions) -> None:
     for n in range(4):
         stored.add("sms", f"{PHONE[:-1]}{n}", reason="requested", source="operator")

@@ -34,6 +34,16 @@ def test_what_is_not_there_is_refused_with_what_is(tmp_path: Path, name: str) ->
     assert str(refused.value) == "template: there is no such template; known: one"
 
 
+def test_what_is_no_folder_is_no_template(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("Not a template.")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    templates = Templates(tmp_path)
+    assert templates.names() == []
+    for name in ("notes", "gone"):
+        with pytest.raises(InvalidNotification, match="no such template; known: none"):
+            templates.get(name)
+
+
 def test_each_channel_has_its_files(tmp_path: Path) -> None:
     files = {"subject.txt": "S", "text.txt": "T\n", "html.html": "<p>H</p>", "sms.txt": "M\n"}
     template = load(tmp_path, files | {"json.json": '{"a": 1}'})

@@ -24,6 +24,7 @@ WRONG = [
     ('{"a": 1, "a": {{ who }}}', "one: webhook with its samples: template: one: json.json: a f"),
     ('{"a": NaN}', "one: webhook with its samples: template: one: json.json: has a number"),
     ("[" * 50_000, "one: webhook with its samples: template: one: json.json: is nested too"),
+    ("{ {% if urgent %}{{ who }}{% else %}1{% endif %}: 1}", "one: webhook with its samples: t"),
     ("{{ coupon }}", "one: webhook with the required samples: data: data or body is required"),
 ]  # fmt: skip
 

@@ -1,5 +1,7 @@
 """What a template may say: everything else is refused when it is read, with file and line."""
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -221,6 +223,18 @@ def test_what_is_allowed_works(tmp_path: Path) -> None:
         "yes Ada!3",
         "A…Two",
     ]
+
+
+def test_what_is_joined_is_what_is_shown(tmp_path: Path) -> None:
+    text = "{{ total ~ '|' ~ at ~ '|' ~ day }}\n{{ total }}|{{ at }}|{{ day }}"
+    files = {"subject.txt": "Hi", "text.txt": text, "json.json": text.partition("\n")[0]}
+    template = load(tmp_path, files)
+    at = datetime(2027, 3, 1, 9, 0, 0, 123456, tzinfo=UTC)
+    for total, shown in ((Decimal("0.00000000"), "0.00000000"), (1e-7, "0.0000001"), (9, "9")):
+        values = {**template.samples, "total": total, "at": at}
+        expected = f"{shown}|2027-03-01 09:00:00+00:00|2027-03-01"
+        assert (template.render("email", values).body or "").splitlines() == [expected] * 2
+        assert template.render("webhook", values).data == expected
 
 
 def test_what_grows_without_end_is_stopped(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ WRONG = [
     ("<a href='https://a.example/?a={{ who }}'>", "attribute href takes one variable of type"),
     ("<a href='javascript:go({{ who|urlencode }})'>", "attribute href runs or embeds"),
     ("<a href=' javascript:go()'>", "attribute href runs or embeds"),
+    ("<a href='&#106;avascript&colon;go()'>", "attribute href runs or embeds"),
+    ("<a href='java\nscript:go()'>", "attribute href runs or embeds"),
     ("<img src='data:image/png;base64,AAAA'>", "attribute src runs or embeds"),
     ("<a href='mailto:{{ who|urlencode }}'>", "attribute href takes one variable of type url"),
     ("<a href={{ link }}>", "attribute href with a value in it must be quoted"),

@@ -8,6 +8,7 @@ import pytest
 
 from notify.config.matches import Match, accepts, candidates
 from notify.config.providers import WebhookProvider
+from notify.errors import InvalidNotification
 from notify.notification import Notification
 from tests.channels.contracts import described
 
@@ -52,10 +53,33 @@ def test_a_match(match: dict[str, Any], holds: bool) -> None:
         "https://attacker.example/?https://oapi.dingtalk.com/robot/send",
         "https://oapi.dingtalk.com/other/../robot/send",
         "https://xoapi.dingtalk.com/robot/send",
+        "https://oapi.dingtalk.com/robot/send/../../topapi/send",
+        "https://oapi.dingtalk.com/robot/send/%2e%2E/send",
+        "https://oapi.dingtalk.com/robot/send/./x",
     ],
 )
 def test_what_only_looks_like_it(url: str) -> None:
     assert not Match(host="oapi.dingtalk.com", path="/robot/send").holds(url)
+
+
+def test_a_host_ends_at_a_backslash() -> None:
+    """The request would go to attacker.example, with what is meant for the robot."""
+    url = "https://attacker.example\\.dingtalk.com/robot/send"
+    assert not Match(host="*.dingtalk.com").holds(url)
+    with pytest.raises(InvalidNotification, match="without spaces and backslashes"):
+        hook(url)
+
+
+def test_no_second_value_slips_in() -> None:
+    ours = Match(host="oapi.dingtalk.com", query={"access_token": "1f3a"})
+    assert not ours.holds("https://oapi.dingtalk.com/robot/send?access_token=x&access_token=1f3a55")
+    assert not ours.holds("https://oapi.dingtalk.com/robot/send?access_token=1f3a55&access_token=x")
+
+
+@pytest.mark.parametrize("fragment", ["#", "#x", "?a=b#"])
+def test_no_fragment_can_hide_what_is_added_to_a_url(fragment: str) -> None:
+    with pytest.raises(InvalidNotification, match="fragment"):
+        hook(f"https://ntfy.sh/topic{fragment}")
 
 
 @pytest.mark.parametrize(

@@ -230,7 +230,12 @@ def test_the_json_form_is_exactly_this() -> None:
         ({"v": 1}, "channel"),
         ({"v": 1, "channel": "sms"}, "recipient"),
         ({"v": 1, "channel": "sms", "recipient": PHONE, "body": "x", "colour": "red"}, "colour"),
-        ({"v": 1, "channel": "sms", "recipient": PHONE, "body": "x", 5: "red"}, "5"),
+        ({"v": 1, "channel": "sms", "recipient": PHONE, "body": "x", 5: "red"}, "notification"),
+        # A name may be somebody's.
+        (
+            {"v": 1, "channel": "sms", "recipient": PHONE, "ada@example.com": 1},
+            "notification",
+        ),
         (
             {"v": 1, "channel": "sms", "recipient": PHONE, "body": "x", "expires_at": 5},
             "expires_at",

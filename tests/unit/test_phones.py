@@ -107,6 +107,9 @@ REFUSED = [
     ("+960123456", "DE", SHORT),
     ("00", "DE", SHORT),
     ("555 0123", "US", "must have its area code"),
+    # What comes of it would be read as yet another number.
+    ("+49 00 170 1234567", "DE", "has a prefix after its country code"),
+    ("+971 0 052 776 1664", None, "has a prefix after its country code"),
     ("+999123456", "DE", "has a country code that does not exist"),
     ("+0491701234567", "DE", "has a country code that does not exist"),
     ("0170 123456789012345", "DE", "is too long"),
@@ -137,6 +140,15 @@ def test_what_is_refused_and_why(text: str, region: str | None, problem: str) ->
     assert caught.value.__cause__ is None
     digits = "".join(filter(str.isdigit, text))
     assert len(digits) < 3 or digits not in str(caught.value)
+
+
+@given(st.from_regex(r"\+(1|44|49|61|971|358)0{0,3}[0-9]{5,11}", fullmatch=True))
+def test_what_was_read_once_is_read_as_the_same(text: str) -> None:
+    try:
+        number = normalise(text).number
+    except InvalidNotification:
+        return
+    assert normalise(number).number == number
 
 
 def test_possible_is_the_gate_and_valid_a_warning() -> None:

@@ -5,11 +5,10 @@ delivered and written to the ledger, waiting on a rung of the delay ladder, or o
 the archive, confirmed by RabbitMQ. ``HandBack`` means: give the message back to its queue.
 """
 
-import logging
 import threading
 import time
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from notify.admission import EXPIRED, Admission, Later, Way
@@ -27,11 +26,8 @@ from notify.ledger import (
     Unpublished,
 )
 from notify.message import Envelope
-from notify.notification import Notification
 from notify.outcomes import (
-    DeliveryFailure,
     Outcome,
-    PermanentFailure,
     Reason,
     Receipt,
     TemporaryFailure,
@@ -40,11 +36,9 @@ from notify.outcomes import (
 from notify.policy import Dead, Delivered, decide, rung_for
 from notify.publish import check_size
 from notify.routing import Turn
+from notify.sending import Sends
 from notify.steps import HandBack, Pause, Steps
-from notify.telemetry import event, safe_traceback
 from notify.tools import Tools
-
-log = logging.getLogger(__name__)
 
 # The ledger's state for each kind of next step.
 _STATES: Final = {"delay": "waiting", "dead": "dead"}
@@ -57,8 +51,7 @@ class Pipeline:
         self.name = name
         self.settings = settings
         self.tools = tools
-        self.sending: dict[str, float] = {}
-        """Owner of each send under way, and when its deadline passes (monotonic)."""
+        self._sends = Sends()
         self.handling = 0
         self.taken = 0
         """Messages being handled now, and taken since the start: a watcher compares them."""
@@ -76,6 +69,11 @@ class Pipeline:
         self._steps = Steps(tools.ledger, tools.publisher, tools.pause, tools.now)
 
     @property
+    def sending(self) -> Mapping[str, float]:
+        """The sends under way: for each, when its deadline passes (monotonic)."""
+        return self._sends.under_way
+
+    @property
     def holding(self) -> int:
         """How many threads wait because what they decided cannot be made durable."""
         return self._steps.waiting
@@ -88,11 +86,17 @@ class Pipeline:
         ``redelivered``: the broker has handed the message out before. ``on_trial``: it is the
         only one that was taken, to try a provider with, and is held until there is one.
         """
+        with self.busy():
+            return self._deliver(envelope, redelivered, on_trial)
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """While a message is handled, here or in a process of its own."""
         with self._lock:
             self.handling += 1
             self.taken += 1
         try:
-            return self._deliver(envelope, redelivered, on_trial)
+            yield
         finally:
             with self._lock:
                 self.handling -= 1
@@ -105,10 +109,12 @@ class Pipeline:
             way = self._admission.way(envelope, on_trial=on_trial)
             if isinstance(way, Later):
                 return self._put_off(envelope, way)
+            asked = time.monotonic()
             claim = self._claim(envelope, redelivered, way)
         except LedgerUnavailable as error:
             raise Pause(str(error)) from error
         if isinstance(claim, Claimed):
+            self._check_lease(envelope, claim, way, asked)
             return self._send_and_settle(envelope, claim, way)
         self._give_back(way)
         return self._without_send(envelope, claim)
@@ -124,6 +130,14 @@ class Pipeline:
     def _give_back(self, way: Way) -> None:
         if isinstance(way, Turn):
             self.tools.router.give_back(way)
+
+    def _check_lease(self, envelope: Envelope, claim: Claimed, way: Way, asked: float) -> None:
+        """A process that was stopped meanwhile must not send when its claim may be another's."""
+        send = self.settings.send
+        if time.monotonic() - asked > send.lease - send.deadline:
+            self._give_back(way)
+            self._steps.held(lambda: self.tools.ledger.release(envelope.notification.id, claim))
+            raise HandBack("the lease was too short for a send")
 
     def _without_send(self, envelope: Envelope, claim: Claim) -> str:
         if isinstance(claim, Unpublished):
@@ -156,36 +170,24 @@ class Pipeline:
     def _offer(self, envelope: Envelope, claim: Claimed, way: Way) -> tuple[Outcome, AttemptRecord]:
         """Gives it to one provider."""
         started, begun = self.tools.now(), time.monotonic()
+        if isinstance(way, Turn) and envelope.notification.expired(started):
+            self.tools.router.give_back(way)  # it was long in coming
+            way = EXPIRED
         if not isinstance(way, Turn):
             return way, record_attempt(claim, way, started, "", begun)
-        outcome = self._send(envelope.notification, claim, way)
+        outcome = self._sends.send(
+            way.provider, envelope.notification, claim.owner, self.settings.send.deadline
+        )
         self.tools.router.done(way, outcome, time.monotonic() - begun)
         self._steps.held(lambda: self._admission.learn(envelope.notification, outcome, way.name))
         return outcome, record_attempt(claim, outcome, started, way.name, begun)
 
-    def _send(self, notification: Notification, claim: Claimed, turn: Turn) -> Outcome:
-        # Its turn may have been long in coming.
-        if notification.expired(self.tools.now()):
-            return EXPIRED
-        deadline = self.settings.send.deadline
-        self.sending[claim.owner] = time.monotonic() + deadline
-        try:
-            return turn.provider.send(notification, deadline=deadline)
-        except DeliveryFailure as failure:
-            return failure
-        except Exception as error:
-            # A bug: retrying it for hours would hide it. The archive keeps the notification.
-            log.error("provider is broken", extra=event(error=safe_traceback(error)))
-            return PermanentFailure(Reason.INTERNAL_ERROR, type(error).__name__)
-        finally:
-            del self.sending[claim.owner]
-
     def _next_turn(
         self, envelope: Envelope, outcome: Outcome, tried: Collection[str]
     ) -> Turn | None:
-        """A turn with another provider, where this one is at fault and surely took nothing."""
+        """A turn with another provider, where this one is at fault and surely has nothing."""
         elsewhere = isinstance(outcome, TemporaryFailure) and outcome.at_provider
-        if not elsewhere or self.tools.pause(0):
+        if not elsewhere or envelope.provider in tried or self.tools.pause(0):
             return None
         with suppress(LedgerUnavailable):
             return self.tools.router.next_turn(envelope.notification, tried)
@@ -194,19 +196,24 @@ class Pipeline:
     def _go_on(self, envelope: Envelope, claim: Claimed, failed: AttemptRecord, turn: Turn) -> None:
         """Writes that one provider failed, and that another has it now."""
         self._journal.attempt(envelope, failed, None)
-        going_on = self._steps.held(
-            lambda: self.tools.ledger.offer(
-                envelope.notification.id,
-                claim,
-                failed=failed,
-                provider=turn.name,
-                lease=self.settings.send.lease,
-                retention=self.settings.send.retention,
+        asked = time.monotonic()
+        try:
+            going_on = self._steps.held(
+                lambda: self.tools.ledger.offer(
+                    envelope.notification.id,
+                    claim,
+                    failed=failed,
+                    provider=turn.name,
+                    lease=self.settings.send.lease,
+                    retention=self.settings.send.retention,
+                )
             )
-        )
-        if not going_on:
+            if not going_on:
+                raise HandBack("the lease ended before the next provider had it")
+        except HandBack:
             self.tools.router.give_back(turn)
-            raise HandBack("the lease ended before the next provider had it")
+            raise
+        self._check_lease(envelope, claim, turn, asked)
 
     def _decide(self, envelope: Envelope, outcome: Outcome, provider: str) -> NextStep | None:
         decision = decide(
@@ -223,7 +230,7 @@ class Pipeline:
         if isinstance(decision, Dead):
             return NextStep(do="dead", reason=decision.reason, detail=decision.detail)
         # No other provider could tell that it has it already.
-        pinned = provider if isinstance(outcome, UnknownOutcome) else ""
+        pinned = provider if isinstance(outcome, UnknownOutcome) else envelope.provider
         rung = rung_for(decision.seconds, self.tools.rungs)
         return NextStep(do="delay", rung=rung, provider=pinned)
 

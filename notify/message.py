@@ -173,7 +173,7 @@ def decode(headers: Mapping[str, Any], notification: Any) -> Envelope:
         first_queued=first_queued,
         trace=_trace(headers),
         alone=headers.get(ALONE) is True,
-        provider=_provider(headers),
+        provider=pinned(headers),
     )
 
 
@@ -196,7 +196,8 @@ def _counter(headers: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _provider(headers: Mapping[str, Any]) -> str:
+def pinned(headers: Mapping[str, Any]) -> str:
+    """The provider that may have had it already."""
     value = headers.get(PROVIDER)
     return value if isinstance(value, str) and len(value) <= 32 else ""
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from notify.broker import Publisher
 from notify.deadletter import DeadLetter
 from notify.errors import InvalidNotification, PublishError, Unavailable
-from notify.message import ALONE, Envelope, encode
+from notify.message import ALONE, Envelope, encode, pinned
 from notify.notification import Notification
 from notify.outcomes import Reason
 from notify.telemetry import event
@@ -75,4 +75,5 @@ def envelope_for_redrive(letter: DeadLetter) -> Envelope | None:
         first_queued=letter.first_queued or letter.dead_at,
         trace=letter.trace,
         alone=True,
+        provider=pinned(letter.headers),
     )

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 
 from notify.blocklist import Blocklist
 from notify.broker import Publisher
+from notify.deadletter import DeadLetter
 from notify.errors import InvalidNotification, PublishError, Unavailable
-from notify.ledger import Ledger
+from notify.ledger import Ledger, Record
 from notify.message import Envelope, encode
 from notify.notification import Notification
 from notify.store import ArchivedLetter, Store
@@ -59,7 +60,7 @@ class Replayer:
         record = self.ledger.record(row.letter.id)
         if record is not None and record.state == "sent":
             return "it has been delivered since"
-        if record is not None and record.state in ("sending", "waiting") and record.attempt > 0:
+        if record is not None and _on_its_way(record, row.letter):
             return "it is on its way"
         if record is not None and record.generation > row.letter.generation + 1:
             return "a later generation has been replayed"
@@ -74,7 +75,7 @@ class Replayer:
         id, generation = envelope.notification.id, envelope.generation
         now = datetime.now(UTC)
         entry = self.store.begin_replay(row.seq, self.actor, generation, now)
-        note = self._publish(envelope)
+        note = self._publish(envelope, row.letter.attempt)
         self.store.finish_replay(entry, not note, note)
         return Replayed(seq=row.seq, id=id, generation=generation, note=note)
 
@@ -86,8 +87,8 @@ class Replayer:
             first_queued=datetime.now(UTC),
         )
 
-    def _publish(self, envelope: Envelope) -> str:
-        answer = self.ledger.replay(envelope, retention=self.retention)
+    def _publish(self, envelope: Envelope, archived: int) -> str:
+        answer = self.ledger.replay(envelope, retention=self.retention, archived=archived)
         if answer != "ok":
             return {"sent": "it has been delivered since"}.get(answer, "it is on its way")
         try:
@@ -95,3 +96,11 @@ class Replayer:
         except (PublishError, Unavailable) as error:
             return f"not confirmed, replay it again: {error}"
         return ""
+
+
+def _on_its_way(record: Record, letter: DeadLetter) -> bool:
+    """Whether a worker has it, or a message for its next attempt is somewhere."""
+    if record.state == "sending":
+        return record.lease_until is not None and record.lease_until > datetime.now(UTC)
+    stranded = letter.generation == record.generation and letter.attempt > record.attempt
+    return record.state == "waiting" and record.attempt > 0 and not stranded

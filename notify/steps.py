@@ -110,4 +110,6 @@ class Steps:
                     raise HandBack(str(error)) from error
                 if self._pause(pause):
                     give_up = min(give_up, time.monotonic() + _STOP_PATIENCE)
+                    # That came back at once.
+                    time.sleep(min(pause, 1.0))
                 pause = min(pause * 2, _LONGEST_PAUSE)

@@ -75,6 +75,7 @@ class Ledger:
         self._replay = register(scripts.REPLAY)
         self._read = register(scripts.READ)
         self._mark = register(scripts.MARK)
+        self._probe = register(scripts.PROBE)
         self._offer = register(scripts.OFFER)
         self._release = register(scripts.RELEASE)
 
@@ -120,7 +121,7 @@ class Ledger:
         claim = read_claim(owner, self._counted(answer))
         if lacking and isinstance(claim, Claimed):
             self.release(id, claim)
-            raise LedgerUnavailable(f"Redis: a claim did not reach {lacking} more replicas in time")
+            raise _too_few(lacking)
         return claim
 
     def offer(
@@ -182,8 +183,11 @@ class Ledger:
         """The next step of this attempt has been confirmed by the broker."""
         self._run(self._clear, id, generation, attempt)
 
-    def replay(self, envelope: Envelope, *, retention: float) -> str:
-        """Opens the envelope's generation: "ok", "sent" or "in flight"."""
+    def replay(self, envelope: Envelope, *, retention: float, archived: int = 0) -> str:
+        """Opens the envelope's generation: "ok", "sent" or "in flight".
+
+        ``archived`` is the attempt of the one before whose message is in the archive.
+        """
         answer = self._run(
             self._replay,
             envelope.notification.id,
@@ -192,6 +196,7 @@ class Ledger:
             _ms(retention),
             envelope.routing_key,
             envelope.first_queued.isoformat(),
+            archived,
         )
         return str(answer[0])
 
@@ -233,9 +238,12 @@ class Ledger:
         return {q: int(v) for q, v in zip(queues, values, strict=True) if v is not None}
 
     def probe(self) -> None:
-        """Writes something: a server that is full or read-only still answers reads."""
+        """Writes something as a claim: a server that is full or read-only still answers
+        reads, and one whose replicas lag still takes writes."""
         with _translated():
-            self._redis.set(f"{self._prefix}:probe", 1, ex=60)
+            _, lacking = self._replication.run(self._probe, [f"{self._prefix}:probe"], [])
+        if lacking:
+            raise _too_few(lacking)
 
     def now(self) -> datetime:
         """The Redis server's clock."""
@@ -280,6 +288,10 @@ class Ledger:
         # Threads may pass each other here: a lower value is only remembered a moment longer.
         self._seen = max(self._seen, steps)
         return answer
+
+
+def _too_few(lacking: int) -> LedgerUnavailable:
+    return LedgerUnavailable(f"Redis: a claim did not reach {lacking} more replicas in time")
 
 
 def _ms(seconds: float) -> int:

@@ -203,6 +203,8 @@ redis.call('HSET', KEYS[1], 'x', '1', 'l', '0')
 return 'ok'
 """
 
+PROBE: Final = "return redis.call('SET', KEYS[1], 1, 'EX', 60)"
+
 # ARGV: steps seen
 MARK: Final = _PRELUDE + "return {count_step(tonumber(ARGV[1]))}"
 
@@ -225,7 +227,7 @@ if what == 'hash' then return {what, unpack(redis.call('HGETALL', KEYS[1]))} end
 return {what}
 """
 
-# ARGV: new generation, digest, retention ms, channel.priority, first queued
+# ARGV: new generation, digest, retention ms, channel.priority, first queued, attempt archived
 REPLAY: Final = (
     _PRELUDE
     + """
@@ -238,7 +240,9 @@ if what == 'hash' then
   local rg = tonumber(r[2])
   local repeated = r[1] == 'waiting' and rg == g and r[3] == '0'
   local left_behind = r[1] == 'sending' and tonumber(r[4]) < now
-  local over = (r[1] == 'dead' or r[1] == 'unknown' or left_behind) and rg < g
+  -- The message that should have carried it on is in the archive.
+  local stranded = r[1] == 'waiting' and rg == g - 1 and tonumber(r[3]) < tonumber(ARGV[6])
+  local over = (r[1] == 'dead' or r[1] == 'unknown' or left_behind or stranded) and rg < g
   if not repeated and not over then return {'in flight', r[1], rg} end
 end
 redis.call('HSET', key, 's', 'waiting', 'g', g, 'a', 0, 'd', ARGV[2], 'k', ARGV[4],

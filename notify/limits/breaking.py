@@ -145,8 +145,9 @@ PROBE: Final = (
     + """
 local r = redis.call('HMGET', KEYS[1], 'open', 'at', 'for', 'owner', 'lease')
 if not r[1] or reopening(r[2] + 0, r[3]) > 0 then return 0 end
-if r[4] and r[4] ~= ARGV[2] and now < tonumber(r[5]) then return 0 end
-redis.call('HSET', KEYS[1], 'owner', ARGV[2], 'lease', exact(now + tonumber(ARGV[3])))
+local lease, seconds = tonumber(r[5]), tonumber(ARGV[3])
+if r[4] and r[4] ~= ARGV[2] and now < lease and not ahead(lease - seconds) then return 0 end
+redis.call('HSET', KEYS[1], 'owner', ARGV[2], 'lease', exact(now + seconds))
 return 1
 """
 )

@@ -123,23 +123,31 @@ class Router:
         """Waits for a turn with the best provider.
 
         Raises ``NoProvider`` when none may be used (``holding``: only after twenty minutes of
-        that) or the worker is stopping, and ``LedgerUnavailable``.
+        that, or when others could be) or the worker is stopping, and ``LedgerUnavailable``.
         """
         give_up = self._clock() + _LONGEST_WAIT
         while self._clock() < give_up:
             turn, wait = self._try(notification, pinned, (), _LOOK_UP)
             if turn is not None:
                 return self._when_it_comes(turn)
-            if wait is None and not holding:
+            if wait is None and not (holding and self._its_trial(notification)):
                 raise self._none(notification)
             if self._pause(_LOOK_UP if wait is None else wait):
                 raise NoProvider("the worker is stopping")
         raise NoProvider("its turn did not come in twenty minutes")
 
+    def _its_trial(self, notification: Notification) -> bool:
+        """Whether it keeps no provider waiting that is on trial and not for its recipient."""
+        own = self._candidates(notification)
+        standings = self.fleet.standings(notification.priority == "urgent")
+        ready = (Availability.USABLE, Availability.ON_TRIAL)
+        return not any(s.availability in ready for s in standings if s.name not in own)
+
     def _none(self, notification: Notification) -> NoProvider:
         standings = self.fleet.standings(notification.priority == "urgent")
         usable = any(each.availability is Availability.USABLE for each in standings)
-        return NoProvider(why_none(standings), everywhere=not usable)
+        everywhere = not usable and self._its_trial(notification)
+        return NoProvider(why_none(standings), everywhere=everywhere)
 
     def next_turn(self, notification: Notification, tried: Collection[str]) -> Turn | None:
         """A turn with another provider, if one can be had at once.

@@ -2,9 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from notify.config import load_settings
@@ -16,16 +20,28 @@ from notify.telemetry import set_up_logging
 
 _HANDED_BACK: Final = 75
 _PAUSED: Final = 76
-# Beside the send itself: the start of Python, and the wait for a step to become durable.
-_MORE_SECONDS: Final = 60.0
+_STUCK: Final = 77
+_LOOK_EVERY: Final = 1.0
+# Longer than the wait for its turn, which is twenty minutes at most.
+_LONGEST: Final = 1500.0
+# A send may overrun its deadline by this much.
+_GRACE: Final = 3.0
 
 
-def deliver_alone(pipeline: Pipeline, envelope: Envelope, redelivered: bool) -> str:
+def deliver_alone(
+    pipeline: Pipeline, envelope: Envelope, redelivered: bool, on_trial: bool = False
+) -> str:
     """Like ``Pipeline.deliver``; what ends its process is archived as ``poison``."""
     headers, notification = encode_parts(envelope)
-    document = {"headers": headers, "notification": notification, "redelivered": redelivered}
-    code = _run(pipeline.name, json.dumps(document), pipeline.settings.send.deadline)
-    if code == _HANDED_BACK:
+    document = {
+        "headers": headers,
+        "notification": notification,
+        "redelivered": redelivered,
+        "on_trial": on_trial,
+    }
+    with pipeline.busy():
+        code = _run(pipeline.name, json.dumps(document), pipeline.tools.pause)
+    if code in (_HANDED_BACK, -signal.SIGTERM, -signal.SIGINT):
         raise HandBack("handed back by the process of its own")
     if code == _PAUSED:
         raise Pause("nothing can be sent now")
@@ -35,18 +51,25 @@ def deliver_alone(pipeline: Pipeline, envelope: Envelope, redelivered: bool) -> 
     return "alone"
 
 
-def _run(channel: str, document: str, deadline: float) -> int:
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "notify.worker.alone", channel],
-            input=document.encode(),
-            stdout=subprocess.DEVNULL,
-            timeout=deadline + _MORE_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return -9
-    return done.returncode
+def _run(channel: str, document: str, pause: Callable[[float], bool]) -> int:
+    """The exit code of its process, which is told when the worker stops."""
+    command = [sys.executable, "-m", "notify.worker.alone", channel]
+    give_up = time.monotonic() + _LONGEST
+    # In a group of its own: Ctrl-C is for the worker.
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, process_group=0
+    ) as child:
+        assert child.stdin is not None
+        with suppress(BrokenPipeError), child.stdin:
+            child.stdin.write(document.encode())
+        while True:
+            try:
+                return child.wait(_LOOK_EVERY)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > give_up:
+                    child.kill()
+                elif pause(0):
+                    child.terminate()
 
 
 def main(channel: str, document: dict[str, Any]) -> int:
@@ -55,11 +78,15 @@ def main(channel: str, document: dict[str, Any]) -> int:
 
     settings = load_settings()
     set_up_logging(settings.log.level, settings.log.format)
-    pipeline = make_pipeline(settings, channel, threading.Event().wait)
+    stopping = _stopping()
+    pipeline = make_pipeline(settings, channel, stopping.wait)
     envelope = decode(document["headers"], document["notification"])
+    threading.Thread(target=_end_when_stuck, args=(pipeline,), daemon=True).start()
     try:
-        pipeline.tools.router.open()
-        pipeline.deliver(envelope, redelivered=document["redelivered"])
+        pipeline.tools.router.fleet.start()
+        pipeline.deliver(
+            envelope, redelivered=document["redelivered"], on_trial=document["on_trial"]
+        )
     except Pause:
         return _PAUSED
     except HandBack:
@@ -67,6 +94,27 @@ def main(channel: str, document: dict[str, Any]) -> int:
     finally:
         pipeline.tools.router.close()
     return 0
+
+
+def _stopping() -> threading.Event:
+    """Set when the worker stops."""
+    event = threading.Event()
+
+    def stop(*_: object) -> None:
+        # Not here: the thread that is interrupted may hold the lock of the event.
+        threading.Thread(target=event.set, daemon=True).start()
+
+    signal.signal(signal.SIGTERM, stop)
+    return event
+
+
+def _end_when_stuck(pipeline: Pipeline) -> None:
+    """A thread cannot be killed, but its process can."""
+    while True:
+        time.sleep(_LOOK_EVERY)
+        late = time.monotonic() - _GRACE
+        if any(deadline < late for deadline in list(pipeline.sending.values())):
+            os._exit(_STUCK)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
         try:
             with gate.letting_in() as on_trial:
                 if envelope.alone:
-                    return deliver_alone(pipeline, envelope, redelivered)
+                    return deliver_alone(pipeline, envelope, redelivered, on_trial)
                 return pipeline.deliver(envelope, redelivered=redelivered, on_trial=on_trial)
         except Pause as reason:
             gate.close(str(reason))

@@ -46,6 +46,23 @@ def test_a_replay(state: str, generation: int, answer: str, books: Books) -> Non
     assert (record.unpublished, record.step, record.lease_until) == (False, None, None)
 
 
+@pytest.mark.parametrize("state", ["waiting", "waiting!"])
+@pytest.mark.parametrize(
+    ("generation", "archived", "answer"),
+    [(2, 4, "ok"), (2, 3, "in flight"), (3, 4, "in flight"), (1, 4, "in flight")],
+)
+def test_what_was_waiting_for_a_message_that_is_in_the_archive_is_replayed(
+    state: str, generation: int, archived: int, answer: str, books: Books
+) -> None:
+    """Its queue was gone when it came back from its rung, or it killed every worker."""
+    books.arrange(state, 1, 3)
+    envelope = books.envelope(generation)
+    assert books.ledger.replay(envelope, retention=RETENTION, archived=archived) == answer
+    if answer == "ok":
+        assert books.claim(1, 4) == Stale(state="waiting")
+        assert isinstance(books.claim(2, 1), Claimed)
+
+
 def test_a_replay_keeps_the_attempts_of_before(books: Books) -> None:
     books.arrange("dead", 1, 1)
     replay(books, 2)

@@ -256,6 +256,15 @@ def test_a_clock_that_was_put_back_does_not_keep_it_open(desk: Desk) -> None:
     assert report(desk, PROBE_OK).breaker == "closed"
 
 
+def test_a_clock_that_was_put_back_does_not_keep_the_permit_of_one_who_died(desk: Desk) -> None:
+    report(desk, failed(10))
+    desk.clock.pass_(10)
+    assert desk.limits.try_probe(SMS, "dead", 5)
+    desk.clock.pass_(-86400)
+    assert desk.limits.try_probe(SMS, "me", 5)
+    assert not desk.limits.try_probe(SMS, "you", 5)
+
+
 def test_one_of_twenty_threads_gets_the_probe(limits: Limits) -> None:
     quick = SETTINGS.model_copy(update={"open_for": 0.001})
     limits.report("sms", {"texts": failed(10)}, {"texts": quick})

@@ -99,7 +99,8 @@ def test_both_fail_and_both_are_in_the_history_and_the_retry_begins_with_the_fir
     deployment.worker()
     notification = sms()
     deployment.send(notification)
-    waiting = eventually(lambda: deployment.ledger.attempts(notification.id), "both")
+    eventually(lambda: len(deployment.ledger.attempts(notification.id)) == 2, "both")
+    waiting = deployment.ledger.attempts(notification.id)
     assert [(a["attempt"], a["provider"], a["code"]) for a in waiting] == [
         (1, "first", "503"),
         (1, "second", "500"),

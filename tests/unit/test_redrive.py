@@ -8,7 +8,7 @@ import pytest
 
 from notify.deadletter import DeadLetter, from_envelope
 from notify.errors import QueueFull
-from notify.message import ALONE, Envelope, Message
+from notify.message import ALONE, PROVIDER, Envelope, Message
 from notify.notification import Notification
 from notify.outcomes import Reason
 from notify.redrive import Redriver, envelope_for_redrive
@@ -60,6 +60,11 @@ def drive(letters: list[DeadLetter], publisher: Publisher) -> list[DeadLetter]:
 
 def test_it_is_the_same_attempt_of_the_same_generation_marked() -> None:
     assert envelope_for_redrive(letter(Reason.DELIVERY_LIMIT)) == ENVELOPE.evolve(alone=True)
+
+
+def test_who_may_have_had_it_gets_it_again() -> None:
+    pinned = letter(Reason.DELIVERY_LIMIT, headers={PROVIDER: "first"})
+    assert envelope_for_redrive(pinned) == ENVELOPE.evolve(alone=True, provider="first")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Turns: waited for, refused, gone on to the next provider; with limits that are scripted."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from notify.config import AnyProvider, LimitSettings, ThrottleSettings
+from notify.config.matches import Match
 from notify.errors import LedgerUnavailable
 from notify.limits import Account, Denied, Granted, Sample, State
 from notify.notification import Notification
@@ -91,12 +92,24 @@ class Clock:
         return self.stopping
 
 
+class Robot(AnyProvider):
+    """For one host."""
+
+    @property
+    def matches(self) -> Sequence[Match]:
+        return (Match(host="robot.example"),)
+
+
 class Bench:
     """A router of providers ``a`` and ``b``."""
 
-    def __init__(self, a: LimitSettings, b: LimitSettings, **throttle: Any) -> None:
+    def __init__(
+        self, a: LimitSettings, b: LimitSettings, *, robot: bool = False, **throttle: Any
+    ) -> None:
+        """``robot``: ``a`` is for one host, ``b`` for all others."""
         self.limits, self.clock = Scripted(), Clock()
-        own = [AnyProvider(name="a", limits=a), AnyProvider(name="b", limits=b)]
+        kind = Robot if robot else AnyProvider
+        own = [kind(name="a", limits=a), AnyProvider(name="b", limits=b)]
         shared: Any = self.limits
         self.fleet = Fleet("sms", own, shared, owner="me", lease=30.0, clock=self.clock)
         self.router = Router(
@@ -323,6 +336,19 @@ def test_the_message_of_a_trial_waits_for_a_provider(bench: Bench) -> None:
     bench.router._pause = pause
     assert bench.router.turn(NOTE, holding=True).name == "a"
     assert states == []
+
+
+def test_it_does_not_wait_where_another_provider_is_on_trial_that_it_is_not_for() -> None:
+    """Held, it would keep that provider's messages waiting for twenty minutes."""
+    bench = Bench(LimitSettings(), LimitSettings(), robot=True)
+    bench.be(a=State(mode="disabled"), b=State(breaker="half_open"))
+    hook = Notification(channel="webhook", recipient="https://robot.example/a", data={"n": 1})
+    with pytest.raises(NoProvider, match="a: disabled, b: on trial") as raised:
+        bench.router.turn(hook, holding=True)
+    assert bench.clock.now == 1000.0
+    assert not raised.value.everywhere
+    other = hook.evolve(recipient="https://other.example/b")
+    assert bench.router.turn(other, holding=True).trial
 
 
 def test_it_does_not_wait_for_ever(bench: Bench) -> None:

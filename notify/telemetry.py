@@ -17,6 +17,7 @@ _FIELDS: Final = "notify_event"
 _QUIET: Final[dict[str, int]] = {
     # Seven errors for one failed connection; the archiver says it once.
     "pika": logging.CRITICAL,
+    "alembic": logging.WARNING,
     "urllib3": logging.WARNING,
     "celery.worker.strategy": logging.WARNING,
     "celery.app.trace": logging.CRITICAL,

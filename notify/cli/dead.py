@@ -1,8 +1,7 @@
 """``notify dead``: the dead-letter archive."""
 
 import getpass
-from datetime import UTC, datetime
-from typing import Any
+from functools import partial
 
 import click
 
@@ -12,15 +11,16 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
 )
+from notify.cli.dead_find import count, list_, note_reveal
+from notify.cli.dead_out import export, purge
+from notify.codes import meaning
+from notify.deadstory import story_facts, tell
 from notify.errors import InvalidInput, NotFound
-from notify.notification import CHANNELS, PRIORITIES
-from notify.outcomes import Reason
+from notify.notification import PRIORITIES
 from notify.replay import Replayed, Replayer
-from notify.store import ArchivedLetter, Filter, Store
-from notify.telemetry import mask
+from notify.store import ArchivedLetter, Store
 
 
 @click.group()
@@ -28,58 +28,29 @@ def dead() -> None:
     """Notifications that could not be delivered: find, understand, send again."""
 
 
-@dead.command("list")
-@click.option("--channel", type=click.Choice(CHANNELS))
-@click.option("--reason", type=click.Choice([str(reason) for reason in Reason]))
-@click.option("--state", type=click.Choice(["open", "replayed"]))
-@click.option("--since", type=click.DateTime(), help="In UTC.")
-@click.option("--limit", type=click.IntRange(1, 10000), default=50, show_default=True)
-@click.option("--reveal", is_flag=True, help="Show recipients in full.")
-@json_option
-@pass_context
-def list_(
-    context: Context,
-    channel: str | None,
-    reason: str | None,
-    state: str | None,
-    since: datetime | None,
-    limit: int,
-    reveal: bool,
-    as_json: bool,
-) -> None:
-    """Lists dead letters, newest first."""
-    chosen = Filter(channel=channel, reason=reason, state=state, since=_utc(since), limit=limit)
-    with context.store() as store:
-        rows, total = store.find(chosen), store.count(chosen)
-    if as_json:
-        print_json({"total": total, "dead_letters": [_facts(row, reveal) for row in rows]})
-        return
-    columns = ["no.", "dead at (UTC)", "channel", "recipient", "reason", "id", "state"]
-    print_table(columns, [_line(row, reveal) for row in rows])
-    say(f"{len(rows)} of {total}")
+dead.add_command(list_)
+dead.add_command(count)
+dead.add_command(export)
+dead.add_command(purge)
 
 
 @dead.command()
 @click.argument("key", metavar="ID|NO.")
-@click.option("--reveal", is_flag=True, help="Show recipient and content.")
+@click.option("--reveal", is_flag=True, help="Show recipient and content. Who did so is noted.")
 @json_option
 @pass_context
 def show(context: Context, key: str, reveal: bool, as_json: bool) -> None:
-    """Shows a dead letter with every attempt, by notification id or number."""
+    """Tells the story of a dead letter, by notification id or number."""
     with context.store() as store:
-        facts = [_facts(row, reveal, full=True) for row in _rows(store, key)]
+        rows = _rows(store, key)
+        if reveal:
+            note_reveal(store, "dead show", rows)
+        explain = partial(meaning, context.settings)
+        facts = [story_facts(row, store.replays_of(row.seq), explain, reveal) for row in rows]
     if as_json:
         print_json(facts)
         return
-    for item in facts:
-        attempts = item.pop("attempts")
-        say(
-            "\n".join(
-                f"{name:12} {value}" for name, value in item.items() if value not in ("", None)
-            )
-        )
-        columns = ["attempt", "at", "provider", "outcome", "reason", "code", "ms", "answer"]
-        print_table(columns, [[a.get(c, "") for c in columns] for a in attempts])
+    say("\n\n".join(map(tell, facts)))
 
 
 @dead.command()
@@ -162,39 +133,6 @@ def _retention(context: Context, row: ArchivedLetter) -> float:
     if row.letter.channel not in channels:
         raise InvalidInput(f"dead letter {row.seq}: its channel is not configured")
     return context.settings.channel(row.letter.channel).send.retention
-
-
-def _line(row: ArchivedLetter, reveal: bool) -> tuple[object, ...]:
-    facts = _facts(row, reveal)
-    names = ("seq", "dead_at", "channel", "recipient", "reason", "id", "state")
-    return tuple(facts[name] for name in names)
-
-
-def _facts(row: ArchivedLetter, reveal: bool, full: bool = False) -> dict[str, Any]:
-    letter = row.letter
-    recipient = letter.recipient or ""
-    facts: dict[str, Any] = {
-        "seq": row.seq,
-        "id": letter.id,
-        "generation": letter.generation,
-        "channel": letter.channel,
-        "priority": letter.priority,
-        "recipient": recipient if reveal else mask(recipient) if recipient else "",
-        "reason": letter.reason,
-        "detail": letter.detail,
-        "dead_at": f"{letter.dead_at:%Y-%m-%d %H:%M:%S}",
-        "state": row.state,
-        "count": row.count,
-    }
-    if full:
-        facts |= {"labels": dict(letter.labels), "attempts": list(letter.attempts)}
-    if full and reveal:
-        facts |= {"notification": letter.notification, "raw": letter.raw}
-    return facts
-
-
-def _utc(value: datetime | None) -> datetime | None:
-    return value.replace(tzinfo=UTC) if value else None
 
 
 COMMANDS = (dead,)

@@ -39,6 +39,16 @@ class Database:
         with translated(), self._writer.begin() as connection:
             yield connection
 
+    @contextmanager
+    def raw(self) -> Iterator[sqlite3.Connection]:
+        """A connection outside of transactions, for what SQLite alone can do."""
+        if self.dialect != "sqlite":
+            raise StoreUnavailable("only an archive in SQLite can do this; use pg_dump")
+        with translated(), self._engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            yield driver
+
     def close(self) -> None:
         with translated():
             self._engine.dispose()
@@ -60,6 +70,8 @@ def _configure(connection: sqlite3.Connection, _: Any) -> None:
     for pragma in (f"busy_timeout={_BUSY_SECONDS * 1000:.0f}", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("PRAGMA foreign_keys=ON")
+    # What is deleted is overwritten: it is personal data.
+    connection.execute("PRAGMA secure_delete=ON")
     if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         connection.execute("PRAGMA journal_mode=WAL")
 

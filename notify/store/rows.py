@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, overload
 
 from notify.deadletter import DeadLetter, identity
+from notify.store import facets
 
 OPEN: Final = "open"
 REPLAYED: Final = "replayed"
@@ -14,9 +15,11 @@ PUBLISHING: Final = "publishing"
 PUBLISHED: Final = "published"
 FAILED: Final = "failed"
 
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _JSON: Final = ("notification", "attempts", "labels", "headers")
+_SEARCHED: Final = ("code", "template", "batch", "schedule")
 _TIMES: Final = ("first_queued", "dead_at")
 _TEXTS: Final = (
     *("id", "digest", "channel", "priority", "recipient", "provider", "reason", "detail", "trace"),
@@ -32,7 +35,8 @@ class ArchivedLetter:
     """A dead letter in the archive.
 
     ``count`` is how often a message without an id was seen, as far as it can be known: a
-    message that comes twice because of a crash counts twice.
+    message that comes twice because of a crash counts twice. ``code`` is the last attempt's,
+    ``batch`` and ``schedule`` are what its id or its labels name.
     """
 
     seq: int
@@ -40,6 +44,20 @@ class ArchivedLetter:
     archived_at: datetime
     count: int
     state: str
+    code: str | None = None
+    template: str | None = None
+    batch: str | None = None
+    schedule: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reveal:
+    """Somebody had personal data of so many letters shown."""
+
+    at: datetime
+    actor: str
+    what: str
+    letters: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,18 +91,35 @@ def _row(letter: DeadLetter) -> dict[str, Any]:
     row |= {name: clean(row[name]) for name in _TEXTS}
     row |= {name: _to_json(getattr(letter, name)) for name in _JSON}
     row |= {name: micros(getattr(letter, name)) for name in _TIMES}
-    return row | {"count": 1, "state": OPEN}
+    return row | _searched(letter) | {"count": 1, "state": OPEN}
+
+
+def _searched(letter: DeadLetter) -> dict[str, str | None]:
+    return facets.facets(
+        id=letter.id,
+        channel=letter.channel,
+        recipient=letter.recipient,
+        detail=letter.detail,
+        notification=letter.notification,
+        attempts=letter.attempts,
+        labels=letter.labels,
+    )
+
+
+def label_rows(new: Mapping[str, Any], seq: int) -> list[dict[str, Any]]:
+    """What is to be stored of the labels of a new letter, which has got its number."""
+    return [
+        {"name": name, "value": value, "dead_at": new["dead_at"], "dead_seq": seq}
+        for name, value in facets.label_pairs(json.loads(new["labels"]))
+    ]
 
 
 def _to_json(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, separators=(",", ":"))
+    return None if value is None else _encode(value)
 
 
 def clean(text: str | None) -> str | None:
-    """Text that every database takes: no NUL, no half of a surrogate pair."""
-    if text is None:
-        return None
-    return text.replace("\x00", "�").encode(errors="replace").decode()
+    return None if text is None else facets.clean(text)
 
 
 def from_row(row: Mapping[str, Any]) -> ArchivedLetter:
@@ -98,6 +133,7 @@ def from_row(row: Mapping[str, Any]) -> ArchivedLetter:
         archived_at=_EPOCH + row["archived_at"] * _MICROSECOND,
         count=row["count"],
         state=row["state"],
+        **{name: row[name] for name in _SEARCHED},
     )
 
 
@@ -105,8 +141,28 @@ def to_replay(row: Mapping[str, Any]) -> Replay:
     return Replay(**dict(row) | {"at": instant(row["at"])})
 
 
+def to_reveal(row: Mapping[str, Any]) -> Reveal:
+    return Reveal(at=instant(row["at"]), **{n: row[n] for n in ("actor", "what", "letters")})
+
+
+@overload
+def micros(time: datetime) -> int: ...
+
+
+@overload
+def micros(time: None) -> None: ...
+
+
 def micros(time: datetime | None) -> int | None:
     return None if time is None else (time - _EPOCH) // _MICROSECOND
+
+
+@overload
+def instant(value: int) -> datetime: ...
+
+
+@overload
+def instant(value: None) -> None: ...
 
 
 def instant(value: int | None) -> datetime | None:

@@ -16,13 +16,24 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    column,
 )
 
-VERSION: Final = 1
+# What the newest of the migrations makes: these tables.
+VERSION: Final = 2
 
 METADATA: Final = MetaData()
 # SQLite numbers rows only in a column that is declared INTEGER.
 _Serial: Final = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _sparse_index(name: str) -> Index:
+    """Costs nothing for letters without the value."""
+    there = column(name).is_not(None)
+    return Index(
+        f"dead_letters_{name}", name, "dead_at", sqlite_where=there, postgresql_where=there
+    )
+
 
 META: Final = Table(
     "meta",
@@ -57,12 +68,35 @@ DEAD_LETTERS: Final = Table(
     Column("archived_at", BigInteger, nullable=False),
     Column("count", Integer, nullable=False),
     Column("state", String(16), nullable=False),
+    # From here on: what is searched for, see ``facets``.
+    Column("code", Text),
+    Column("template", Text),
+    Column("batch", Text),
+    Column("schedule", Text),
+    Column("recipient_key", String(32)),
+    Column("words", Text),
     Index("dead_letters_id", "id"),
     Index("dead_letters_dead_at", "dead_at"),
     Index("dead_letters_channel", "channel", "dead_at"),
     Index("dead_letters_reason", "reason", "dead_at"),
-    Index("dead_letters_recipient", "recipient"),
+    Index("dead_letters_channel_reason", "channel", "reason", "dead_at"),
+    Index("dead_letters_provider", "provider", "dead_at"),
+    Index("dead_letters_recipient_key", "recipient_key", "dead_at"),
+    Index("dead_letters_state", "state", "dead_at"),
+    *(_sparse_index(name) for name in ("code", "template", "batch", "schedule")),
     sqlite_autoincrement=True,
+)
+
+# A label knows when its letter died, so that a list by label needs no sorting.
+LABELS: Final = Table(
+    "dead_labels",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("value", String(256), primary_key=True),
+    Column("dead_at", BigInteger, primary_key=True),
+    Column("dead_seq", _Serial, ForeignKey("dead_letters.seq"), primary_key=True),
+    Index("dead_labels_dead_seq", "dead_seq"),
+    sqlite_with_rowid=False,
 )
 
 REPLAYS: Final = Table(
@@ -77,5 +111,17 @@ REPLAYS: Final = Table(
     Column("state", String(16), nullable=False),
     Column("note", Text, nullable=False),
     Index("replays_dead_seq", "dead_seq"),
+    sqlite_autoincrement=True,
+)
+
+# Who looked at personal data.
+REVEALS: Final = Table(
+    "reveals",
+    METADATA,
+    Column("seq", _Serial, primary_key=True, autoincrement=True),
+    Column("at", BigInteger, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("letters", Integer, nullable=False),
     sqlite_autoincrement=True,
 )

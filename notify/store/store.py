@@ -1,22 +1,26 @@
 """The archive's operations, each one transaction. Safe in threads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, case, func, insert, select, text, update
+from sqlalchemy import Connection, Select, case, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from notify.deadletter import DeadLetter
 from notify.errors import NotFound, StoreUnavailable
-from notify.store import rows
+from notify.store import backups, purging, rows
+from notify.store.counting import count_by
 from notify.store.engine import Database
-from notify.store.filters import Filter, conditions
-from notify.store.rows import ArchivedLetter, Replay
-from notify.store.schema import DEAD_LETTERS, META, METADATA, REPLAYS, VERSION
+from notify.store.filters import Filter, beyond, in_order, matching
+from notify.store.migrating import check_version, migrate, version
+from notify.store.purging import Purge
+from notify.store.rows import ArchivedLetter, Replay, Reveal
+from notify.store.schema import DEAD_LETTERS, LABELS, META, REPLAYS, REVEALS, VERSION
 
-_COUNTABLE: Final = ("channel", "priority", "provider", "reason", "state")
-_LOCK: Final = 0x6E6F7469  # any number that is only ours
+_PAGE: Final = 500
 _UPSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
 
@@ -29,40 +33,58 @@ class Store:
             raise StoreUnavailable("the archive must be SQLite or PostgreSQL")
 
     def create(self) -> None:
-        """Creates what is missing; any number of processes may do so at once."""
+        """Makes the tables what they must be; any number of processes may do so at once.
+
+        An archive of an earlier version is migrated, all or nothing.
+        """
+        if self.version() == VERSION:
+            return
         with self._database.writing() as connection:
-            if self._database.dialect == "postgresql":
-                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-            METADATA.create_all(connection)
-            if _version(connection) is None:
-                connection.execute(insert(META).values(name="schema", value=VERSION))
-            _check_version(connection)
+            migrate(connection)
 
     def check(self) -> None:
         """Whether the archive can be read and written."""
         with self._database.writing() as connection:
-            _check_version(connection)
+            check_version(version(connection))
             connection.execute(update(META).where(META.c.name == "schema").values(value=VERSION))
+
+    def version(self) -> int | None:
+        """The number of its schema; None where there are no tables."""
+        with self._database.reading() as connection:
+            return version(connection)
 
     def close(self) -> None:
         self._database.close()
 
     def add(self, letters: Sequence[DeadLetter]) -> int:
         """Archives all or none; returns how many were not there before."""
-        new = rows.to_rows(letters, datetime.now(UTC))
-        if not new:
+        all_rows = rows.to_rows(letters, datetime.now(UTC))
+        if not all_rows:
             return 0
         with self._database.writing() as connection:
-            known = _count_known(connection, [row["identity"] for row in new])
-            connection.execute(_upsert(self._database.dialect), new)
-        return len(new) - known
+            known = _seqs(connection, [row["identity"] for row in all_rows])
+            connection.execute(_upsert(self._database.dialect), all_rows)
+            new = [row for row in all_rows if row["identity"] not in known]
+            _add_labels(connection, [row for row in new if row["labels"] != "{}"])
+        return len(new)
 
     def find(self, wanted: Filter) -> list[ArchivedLetter]:
-        """The latest first."""
-        columns = DEAD_LETTERS.c
-        query = self._matching(select(DEAD_LETTERS), wanted)
-        query = query.order_by(columns.dead_at.desc(), columns.seq.desc())
+        """The latest first, or as the filter says. Raises ``NotFound`` for a wrong ``after``."""
+        query = in_order(matching(wanted, DEAD_LETTERS), wanted)
+        if wanted.after is not None:
+            query = query.where(beyond(wanted, self._dead_at(wanted.after), wanted.after))
         return self._letters(query.limit(wanted.limit).offset(wanted.offset))
+
+    def stream(self, wanted: Filter) -> Iterator[ArchivedLetter]:
+        """All of them, a page at a time: in little memory, and without holding the archive."""
+        page = replace(wanted, limit=_PAGE, offset=0)
+        query = in_order(matching(page, DEAD_LETTERS), page).limit(_PAGE)
+        found = self._letters(query)
+        while found:
+            yield from found
+            last = found[-1]
+            dead_at = rows.micros(last.letter.dead_at)
+            found = self._letters(query.where(beyond(page, dead_at, last.seq)))
 
     def get(self, key: int | str) -> list[ArchivedLetter]:
         """By number of the dead letter or by id of the notification; the earliest first."""
@@ -70,20 +92,59 @@ class Store:
         query = select(DEAD_LETTERS).where(column == key)
         return self._letters(query.order_by(DEAD_LETTERS.c.seq))
 
-    def count(self, wanted: Filter) -> int:
-        query = self._matching(select(func.count()).select_from(DEAD_LETTERS), wanted)
+    def count(self, wanted: Filter, at_most: int | None = None) -> int:
+        """How many match; with ``at_most`` it stops there, because a million takes a while."""
+        if at_most is None:
+            query = matching(wanted, func.count())
+        else:
+            some = matching(wanted, DEAD_LETTERS.c.seq).limit(at_most)
+            query = select(func.count()).select_from(some.subquery())
         with self._database.reading() as connection:
             return int(connection.execute(query).scalar_one())
 
     def counts_by(self, field: str, wanted: Filter) -> dict[str, int]:
-        """How many for each value of a field, the most first; "" where there is none."""
-        if field not in _COUNTABLE:
-            raise NotFound(f"{field}: must be one of {', '.join(_COUNTABLE)}")
-        column = DEAD_LETTERS.c[field]
-        query = self._matching(select(column, func.count().label("number")), wanted)
-        query = query.group_by(column).order_by(text("number DESC"), column)
+        """How many for each value of a field, the most first; "" where there is none.
+
+        ``field`` may be ``day``, ``hour`` or ``label.NAME`` too. Raises ``NotFound``.
+        """
         with self._database.reading() as connection:
-            return {value or "": number for value, number in connection.execute(query)}
+            return count_by(connection, field, wanted)
+
+    def doomed(self, purge: Purge) -> dict[str, int]:
+        """What a purge would delete, by reason."""
+        with self._database.reading() as connection:
+            return purging.count(connection, purge)
+
+    def purge(self, purge: Purge) -> int:
+        """Deletes for good, some at a time; returns how many letters."""
+        return purging.delete_all(self._database, purge)
+
+    def note_reveal(self, actor: str, what: str, letters: int) -> None:
+        """Before personal data is shown. ``what`` must hold none."""
+        values = {
+            "at": rows.micros(datetime.now(UTC)),
+            "actor": rows.clean(actor),
+            "what": rows.clean(what),
+            "letters": letters,
+        }
+        with self._database.writing() as connection:
+            connection.execute(insert(REVEALS).values(values))
+
+    def reveals(self, limit: int) -> list[Reveal]:
+        """Who looked at personal data, the latest first."""
+        query = select(REVEALS).order_by(REVEALS.c.seq.desc()).limit(limit)
+        with self._database.reading() as connection:
+            found = connection.execute(query).all()
+        return [rows.to_reveal(row._asdict()) for row in found]
+
+    def backup(self, target: Path) -> None:
+        """A copy of the whole archive as it is now, while others go on writing."""
+        backups.backup(self._database, target)
+
+    def restore(self, source: Path) -> None:
+        """Replaces all that is in the archive by a backup, and migrates that."""
+        backups.restore(self._database, source)
+        self.create()
 
     def begin_replay(self, seq: int, actor: str, new_generation: int, now: datetime) -> int:
         """Notes the intention before anything is published; returns the replay's number."""
@@ -124,8 +185,13 @@ class Store:
             found = connection.execute(query).all()
         return [rows.to_replay(row._asdict()) for row in found]
 
-    def _matching(self, query: Select[Any], wanted: Filter) -> Select[Any]:
-        return query.where(*conditions(wanted, self._database.dialect))
+    def _dead_at(self, seq: int) -> int:
+        query = select(DEAD_LETTERS.c.dead_at).where(DEAD_LETTERS.c.seq == seq)
+        with self._database.reading() as connection:
+            found = connection.execute(query).scalar()
+        if found is None:
+            raise NotFound(f"there is no dead letter {seq}")
+        return int(found)
 
     def _letters(self, query: Select[Any]) -> list[ArchivedLetter]:
         with self._database.reading() as connection:
@@ -133,23 +199,19 @@ class Store:
         return [rows.from_row(row._asdict()) for row in found]
 
 
-def _version(connection: Connection) -> int | None:
-    query = select(META.c.value).where(META.c.name == "schema")
-    return connection.execute(query).scalar()
+def _seqs(connection: Connection, identities: list[str]) -> dict[str, int]:
+    """The numbers of those that are there."""
+    columns = DEAD_LETTERS.c
+    query = select(columns.identity, columns.seq).where(columns.identity.in_(identities))
+    return dict(connection.execute(query).all())
 
 
-def _check_version(connection: Connection) -> None:
-    version = _version(connection)
-    if version != VERSION:
-        raise StoreUnavailable(
-            f"the archive has schema {version}, and this program knows only {VERSION}"
-        )
-
-
-def _count_known(connection: Connection, identities: list[str]) -> int:
-    query = select(func.count()).select_from(DEAD_LETTERS)
-    query = query.where(DEAD_LETTERS.c.identity.in_(identities))
-    return int(connection.execute(query).scalar_one())
+def _add_labels(connection: Connection, new: list[dict[str, Any]]) -> None:
+    if not new:
+        return
+    seqs = _seqs(connection, [row["identity"] for row in new])
+    labels = [each for row in new for each in rows.label_rows(row, seqs[row["identity"]])]
+    connection.execute(insert(LABELS), labels)
 
 
 def _upsert(dialect: str) -> Any:

@@ -1,0 +1,3 @@
+"""Alembic's migrations: one module for each schema, numbered; the archive runs what it lacks."""
+
+__all__: list[str] = []

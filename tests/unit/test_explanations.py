@@ -1,0 +1,52 @@
+"""Every reason and every code that is shown is explained."""
+
+import pytest
+
+from notify.codes import listed_meaning, meaning
+from notify.config import load_settings
+from notify.config.shipped import shipped, shipped_names
+from notify.explanations import EXPLANATIONS, explain, http_meaning, smtp_meaning
+from notify.outcomes import Reason
+from tests.unit.test_architecture import ROOT
+
+
+def test_every_reason_has_a_meaning_and_something_to_do() -> None:
+    assert list(EXPLANATIONS) == list(Reason)
+    for reason in Reason:
+        explained = explain(str(reason))
+        assert len(explained.means) > 10, reason
+        assert explained.todo, reason
+
+
+def test_a_reason_of_a_later_version() -> None:
+    assert "does not know" in explain("eaten_by_a_dog").means
+
+
+@pytest.mark.parametrize(
+    ("code", "means"),
+    [("503", "service unavailable"), ("599", ""), ("99999", ""), ("", ""), ("٥٠٣", ""), ("E1", "")],
+)
+def test_statuses_of_http(code: str, means: str) -> None:
+    assert http_meaning(code) == means
+
+
+def test_codes_of_mail_servers() -> None:
+    assert "does not exist" in smtp_meaning("550")
+    assert smtp_meaning("299") == ""
+
+
+def test_the_provider_s_profile_says_it_best() -> None:
+    settings = load_settings(ROOT / "config")
+    name = settings.channel("sms").providers[0].name
+    assert meaning(settings, "sms", name, "429") == "too many requests"
+    assert meaning(settings, "sms", "no longer there", "404") == "not found"
+    assert meaning(settings, "email", "no longer there", "535") == "login refused"
+    assert meaning(settings, None, name, "429") == meaning(settings, "sms", name, "") == ""
+
+
+@pytest.mark.parametrize("name", sorted(shipped_names()))
+def test_all_listed_codes_of_a_profile_are_told(name: str) -> None:
+    profile = shipped(name)
+    for each in profile.answers.codes:
+        code = str(each.status if each.code is None else each.code)
+        assert listed_meaning(profile, code), code

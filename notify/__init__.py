@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from notify.attaching import attach
     from notify.attachments import Attachment
+    from notify.batch import run_batch
     from notify.config import Settings, load_settings
     from notify.errors import (
         BrokerBlocked,
@@ -50,6 +51,7 @@ __all__ = [
     "UsageError",
     "attach",
     "load_settings",
+    "run_batch",
 ]
 
 # Imported when first used: the sandbox and others of our programs need no broker client.
@@ -62,6 +64,7 @@ _HOMES: Final = {
     "Settings": "notify.config",
     "Templates": "notify.templates",
     "load_settings": "notify.config",
+    "run_batch": "notify.batch",
 }
 
 if not TYPE_CHECKING:

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from notify.cli import (
+    archive,
+    batch,
     config,
     dead,
     drill,
@@ -55,9 +57,9 @@ def cli(context: click.Context, directory: Path | None) -> None:
     context.obj = Context(directory)
 
 
-_QUESTIONS = (status, queues, providers, provider, dead)
+_QUESTIONS = (status, queues, providers, provider, dead, archive)
 _RECIPIENTS = (phone, suppression, endpoint, webhook)
-_FIRST = (config, template, topology, send, run)
+_FIRST = (config, template, topology, send, batch, run)
 for module in (*_FIRST, *_QUESTIONS, *_RECIPIENTS, schedule, local, drill):
     for command in module.COMMANDS:
         cli.add_command(command)

@@ -1,40 +1,56 @@
-"""``notify send``: one notification, or a CSV file of them."""
+"""``notify send``: one notification, or a file of them."""
 
-import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from notify import smsprep
 from notify.attaching import attach
-from notify.cli.context import (
-    PARTLY,
-    Context,
-    json_option,
-    pairs,
-    pass_context,
-    print_json,
-    say,
-)
+from notify.batch import FileSpec
+from notify.cli.context import Context, json_option, pairs, pass_context, print_json, say
 from notify.cli.preview import STDOUT, show_preview
+from notify.cli.sendfile import SKIP, FileOrder, send_file
 from notify.config import Settings
+from notify.config.limits import parse_rate
 from notify.errors import InvalidInput, UsageError
 from notify.notification import CHANNELS, PRIORITIES, VERSION, Notification, parse_instant
 from notify.publish import Client
 from notify.rendering import from_texts
-from notify.rows import read_rows
 from notify.templates import Templates
+
+_GIVEN: Final = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+_BATCH: Final = ("name", "rate", "on_error", "rejects", "yes")
+_FOR_FILES: Final = {*_BATCH, "path", "encoding", "template", "variables", "as_json"}
+
+
+def read_rate(_context: click.Context, _option: click.Parameter, value: str | None) -> float:
+    """Rows per second, 0 where there is no limit."""
+    try:
+        return parse_rate(value) if value else 0.0
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.command()
 @click.argument("channel", required=False, type=click.Choice(CHANNELS))
 @click.argument("recipient", required=False)
-@click.option("--file", "path", type=click.Path(path_type=Path), help="A CSV file instead.")
+@click.option("--file", "path", help="Many: CSV or JSON Lines, perhaps in gzip; - for a pipe.")
+@click.option("--name", default="", help="Of the batch that a file is (default: by its content).")
+@click.option("--rate", callback=read_rate, help='Publish no more rows of a file than "200/s".')
+@click.option(
+    "--on-error",
+    type=click.Choice(["stop", SKIP]),
+    default="stop",
+    show_default=True,
+    help="What to do when rows of a file are wrong.",
+)
+@click.option("--rejects", type=click.Path(path_type=Path), help="Where to list them.")
+@click.option("--encoding", help="Of a file (default: UTF-8).")
+@click.option("--yes", is_flag=True, help="Publish a file without asking.")
 @click.option("--id", help="Your idempotency key (default: a new one).")
 @click.option("--priority", type=click.Choice(PRIORITIES), default="normal", show_default=True)
 @click.option("--subject")
@@ -60,14 +76,14 @@ def send(
     /,
     channel: str | None,
     recipient: str | None,
-    path: Path | None,
+    path: str | None,
     variables: tuple[str, ...],
     attached: tuple[str, ...],
     inlined: tuple[str, ...],
     preview: str | None,
     labels: tuple[str, ...],
     as_json: bool,
-    **content: str | None,
+    **content: Any,
 ) -> None:
     """Publishes a notification; returns when RabbitMQ has confirmed it.
 
@@ -77,11 +93,17 @@ def send(
     notify send webhook https://example.com/hook --data '{"order": 7}'
     notify send sms +491701234567 --template code --var code=552104
     notify send --file people.csv
+    notify send --file people.jsonl.gz --template code --name spring --rate 200/s
+
+    The rows of a file are all checked, shown, and published as a batch: killed and started
+    again, it goes on where it was.
     """
     if path is not None:
-        command.exit(_send_file(context, path, as_json))
+        _only_file(command)
+        command.exit(send_file(context, _file_order(path, variables, as_json, content)))
     if channel is None or recipient is None:
         raise UsageError("give CHANNEL and RECIPIENT, or --file")
+    content = {k: v for k, v in content.items() if k not in _FOR_FILES or k == "template"}
     named: dict[str, Any] = {
         "channel": channel,
         "recipient": smsprep.recipient(channel, recipient, context.settings),
@@ -98,6 +120,15 @@ def send(
         print_json({"id": id})
     else:
         say(id)
+
+
+def _only_file(command: click.Context) -> None:
+    """What a file's rows would not get is refused, not ignored: --preview first of all."""
+    given = {name for name in command.params if command.get_parameter_source(name) in _GIVEN}
+    for option in command.command.params:
+        if option.name in given - _FOR_FILES:
+            shown = option.opts[0] if isinstance(option, click.Option) else option.name
+            raise UsageError(f"--file: the columns of the file say all, not {shown}")
 
 
 def _with_files(
@@ -142,42 +173,14 @@ def _notification(
     return Notification.from_dict({"v": VERSION} | values)
 
 
-def _send_file(context: Context, path: Path, as_json: bool) -> int:
-    """All rows are checked before the first is published."""
-    batch = f"file-{_content_hash(path)}"
-    total = sum(1 for _ in _rows(path, batch, context))
-    with Client(context.settings) as client:
-        all_sent = client.send_many(_rows(path, batch, context))
-        results = Counter(str(sent.error) if sent.error else "" for sent in all_sent)
-    published = results.pop("", 0)
-    if as_json:
-        print_json({"rows": total, "published": published, "errors": dict(results)})
-    else:
-        say(f"{published} of {total} published")
-        for error, count in results.items():
-            say(f"  {count} not published: {error}")
-    return 0 if published == total else PARTLY
-
-
-def _rows(path: Path, batch: str, context: Context) -> Iterator[Notification]:
-    render = partial(from_texts, context.templates)
-    normalise = partial(smsprep.recipient, settings=context.settings)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            yield from read_rows(lines, str(path), batch, render, normalise)
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path}: is not UTF-8 text at byte {error.start}") from error
-
-
-def _content_hash(path: Path) -> str:
-    """The same file has the same ids, so that sending it twice delivers it once."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}") from error
+def _file_order(
+    path: str, variables: Sequence[str], as_json: bool, options: dict[str, Any]
+) -> FileOrder:
+    """Template and variables are those of rows that name none."""
+    given = {"template": options["template"]} if options["template"] else {}
+    given |= {f"var.{name}": value for name, value in pairs(variables, "--var").items()}
+    spec = FileSpec(path=path, encoding=options["encoding"] or "", defaults=given)
+    return FileOrder(spec=spec, as_json=as_json, **{name: options[name] for name in _BATCH})
 
 
 COMMANDS = (send,)

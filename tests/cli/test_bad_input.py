@@ -36,6 +36,12 @@ WRONG = [
     (("send", "webhook", "https://a.b", "--data", "[" * 99_999), "--data: is not valid JSON"),
     (("send", "sms", PHONE, "--body", "x" * 300_000), "bytes, sms takes at most 262144"),
     (("send", "--file", "no-such.csv"), "no-such.csv: cannot be read: No such file"),
+    (
+        ("send", "--file", "a.csv", "--preview"),
+        "--file: the columns of the file say all, not --pre",
+    ),
+    (("send", "--file", "a.csv", "--priority", "urgent"), "say all, not --priority"),
+    (("send", "sms", PHONE, "--file", "a.csv"), "say all, not channel"),
     (("send", "--file", "."), ".: cannot be read: Is a directory"),
     (("worker", "fax", "normal"), "no queue for fax normal; configured: sms urgent"),
     (("worker", "sms", "high"), "no queue for sms high; configured: sms urgent"),
@@ -112,8 +118,8 @@ def test_no_failure_shows_a_recipient_or_a_text(
         (b"+4917031415926,sms,Hello\n", "people.csv:1: unknown column number 1"),
         (b"channel,recipient,body\nsms,+4917031415926\n", "people.csv:2: has 2 cells"),
         (b'channel,recipient,body\nsms,+4917031415926,"a\n', "people.csv:2: unexpected end of"),
-        (b"channel,recipient,body\nsms,+49170314159,\xff\n", "people.csv: is not UTF-8 text at"),
-        ("channel,recipient\n".encode("utf-16"), "people.csv: is not UTF-8 text at byte"),
+        (b"channel,recipient,body\nsms,+49170314159,\xff\n", "people.csv:2: column body: has"),
+        ("channel,recipient\n".encode("utf-16"), "people.csv: is not UTF-8; try --encoding utf-16"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_place(

@@ -78,8 +78,9 @@ def test_a_file_is_checked_first_and_sent_twice_is_delivered_once(
     first = deployment.cli("send", "--file", str(path))
     assert (first.returncode, first.stdout) == (0, "5 of 5 published\n")
     again = json.loads(deployment.cli("send", "--file", str(path), "--json").stdout)
-    assert again == {"rows": 5, "published": 5, "errors": {}}
-    assert deployment.ready() == 10
+    assert (again["state"], again["rows"], again["published"]) == ("finished", 5, 5)
+    assert (again["rejected"], again["errors"], again["repeats_at_most"]) == (0, {}, 0)
+    assert deployment.ready() == 5
     deployment.worker()
     deployment.sandbox.wait_for(5, 20)
     eventually(lambda: deployment.ready() == 0, "an empty queue")
@@ -98,9 +99,12 @@ def test_a_file_that_is_published_in_part_is_exit_code_5(
     path.write_text(f"channel,recipient,body\nsms,{PHONE},Hi\nsms,{PHONE},{'x' * 100_000}\n")
     channel = deployment.directory / "config/channels/sms.toml"
     channel.write_text(channel.read_text().replace("[send]", "[send]\nmax_bytes = 1000"))
-    sent = deployment.cli("send", "--file", str(path))
-    assert sent.returncode == 5
-    assert sent.stdout.startswith("1 of 2 published\n  1 not published: notification: has 100")
+    refused = deployment.cli("send", "--file", str(path))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"{path}:3: column notification: has 100" in refused.stderr
+    sent = deployment.cli("send", "--file", str(path), "--on-error", "skip")
+    assert (sent.returncode, sent.stdout) == (5, "1 of 2 published\n  1 rejected\n")
+    assert '\n3,notification,"has 100' in Path(f"{path}.rejects.csv").read_text()
     assert deployment.ready() == 1
 
 

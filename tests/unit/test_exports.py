@@ -35,6 +35,7 @@ PUBLIC = [
     "UsageError",
     "attach",
     "load_settings",
+    "run_batch",
 ]
 PACKAGES = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")
 

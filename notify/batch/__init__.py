@@ -1,0 +1,30 @@
+"""Batches: many notifications from one source, resumable, paced, each row with an outcome."""
+
+from notify.batch.checking import Account, check
+from notify.batch.engine import WINDOW, Engine, Knobs
+from notify.batch.files import FileSource, FileSpec, open_file
+from notify.batch.owner import lives, where
+from notify.batch.progress import Progress
+from notify.batch.runner import check_name, open_batches, run, run_batch
+from notify.batch.source import Checked, Given, Source
+
+__all__ = [
+    "WINDOW",
+    "Account",
+    "Checked",
+    "Engine",
+    "FileSource",
+    "FileSpec",
+    "Given",
+    "Knobs",
+    "Progress",
+    "Source",
+    "check",
+    "check_name",
+    "lives",
+    "open_batches",
+    "open_file",
+    "run",
+    "run_batch",
+    "where",
+]

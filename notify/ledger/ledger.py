@@ -1,13 +1,8 @@
 """The ledger over a Redis connection."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, cast
-
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from notify.errors import LedgerUnavailable
 from notify.ledger import scripts
@@ -26,20 +21,9 @@ from notify.ledger.values import (
 )
 from notify.message import Envelope
 from notify.outcomes import Receipt
+from notify.redisclient import open_redis, translated
 
 _PROGRESS_KEPT = 7 * 86400
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except redis.RedisError as error:
-        # A server's refusal starts with its kind (OOM, READONLY, NOAUTH); the rest may
-        # quote a command with its values.
-        word = str(error).partition(" ")[0]
-        kind = word if word.isupper() else type(error).__name__
-        raise LedgerUnavailable(f"Redis: {kind}") from error
 
 
 class Ledger:
@@ -57,15 +41,7 @@ class Ledger:
         self._prefix = prefix
         self._marker = f"{prefix}:marker"
         self._seen = 0
-        self._redis = redis.Redis.from_url(
-            url,
-            decode_responses=True,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            health_check_interval=10,
-            # A claim that is repeated unseen would meet itself as another owner's.
-            retry=Retry(NoBackoff(), 0),
-        )
+        self._redis = open_redis(url, timeout)
         # Half of the time, so that the answer still comes within the timeout of the socket.
         self._replication = Replication(self._redis, replicas, timeout=timeout / 2)
         register = self._redis.register_script
@@ -115,7 +91,7 @@ class Ledger:
             provider,
             rung,
         ]
-        with _translated():
+        with translated():
             keys = [self._key(id), self._marker]
             answer, lacking = self._replication.run(self._claim, keys, arguments)
         claim = read_claim(owner, self._counted(answer))
@@ -221,39 +197,39 @@ class Ledger:
 
     def health(self) -> Health:
         """Whether keys were lost, and how full the server is."""
-        with _translated():
+        with translated():
             marker = cast("dict[str, str]", self._redis.hgetall(self._marker))
             memory = self._redis.info("memory")
         return read_health(marker, memory)
 
     def note_progress(self, queue: str, published: int) -> None:
         """A message published at ``published`` (epoch seconds) has just left ``queue``."""
-        with _translated():
+        with translated():
             self._redis.set(f"{self._prefix}:q:{queue}", published, ex=_PROGRESS_KEPT)
 
     def progress(self, queues: Sequence[str]) -> dict[str, int]:
         """When the message was published that left each queue last, in epoch seconds."""
-        with _translated():
+        with translated():
             values = self._redis.mget([f"{self._prefix}:q:{queue}" for queue in queues])
         return {q: int(v) for q, v in zip(queues, values, strict=True) if v is not None}
 
     def probe(self) -> None:
         """Writes something as a claim: a server that is full or read-only still answers
         reads, and one whose replicas lag still takes writes."""
-        with _translated():
+        with translated():
             _, lacking = self._replication.run(self._probe, [f"{self._prefix}:probe"], [])
         if lacking:
             raise _too_few(lacking)
 
     def now(self) -> datetime:
         """The Redis server's clock."""
-        with _translated():
+        with translated():
             seconds, micros = self._redis.time()
         return datetime.fromtimestamp(seconds + micros / 1e6).astimezone()
 
     def check(self) -> list[str]:
         """What is wrong with the server's settings: it must not evict and must persist."""
-        with _translated():
+        with translated():
             memory = cast("dict[str, str]", self._redis.config_get("maxmemory-policy"))
             append = cast("dict[str, str]", self._redis.config_get("appendonly"))
             problems = self._lacking_replicas()
@@ -276,7 +252,7 @@ class Ledger:
         return f"{self._prefix}:n:{id}"
 
     def _run(self, script: Callable[..., Any], id: str, *arguments: Any) -> Any:
-        with _translated():
+        with translated():
             return script(keys=[self._key(id), self._marker], args=list(arguments))
 
     def _step(self, script: Callable[..., Any], id: str, *arguments: Any) -> list[Any]:

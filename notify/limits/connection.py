@@ -1,28 +1,11 @@
 """The Redis connection of the limits, and its scripts."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
-from notify.errors import LedgerUnavailable
+from notify.redisclient import open_redis, translated
 
 Script = Callable[[Sequence[str], Sequence[Any]], Any]
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except redis.RedisError as error:
-        # A server's refusal starts with its kind (OOM, READONLY, NOAUTH); the rest may
-        # quote a command with its values.
-        word = str(error).partition(" ")[0]
-        kind = word if word.isupper() else type(error).__name__
-        raise LedgerUnavailable(f"Redis: {kind}") from error
 
 
 class Connection:
@@ -34,15 +17,7 @@ class Connection:
 
     def __init__(self, url: str, *, timeout: float, clock: Callable[[], float] | None) -> None:
         self._clock = clock
-        self._redis = redis.Redis.from_url(
-            url,
-            decode_responses=True,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            health_check_interval=10,
-            # What was taken by a call that is repeated unseen would be taken twice.
-            retry=Retry(NoBackoff(), 0),
-        )
+        self._redis = open_redis(url, timeout)
 
     def script(self, text: str) -> Script:
         """A script to call with keys and arguments, raising ``LedgerUnavailable``.
@@ -53,7 +28,7 @@ class Connection:
 
         def run(keys: Sequence[str], arguments: Sequence[Any]) -> Any:
             now = "" if self._clock is None else micros(self._clock())
-            with _translated():
+            with translated():
                 return registered(keys=list(keys), args=[now, *arguments])
 
         return run

@@ -1,14 +1,10 @@
 """The suppressions over a Redis connection."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
-from notify.errors import InvalidInput, LedgerUnavailable
+from notify.errors import InvalidInput
+from notify.redisclient import open_redis, translated
 from notify.suppressions import scripts
 from notify.suppressions.recipients import check, digest
 from notify.suppressions.values import (
@@ -20,18 +16,6 @@ from notify.suppressions.values import (
 )
 
 _Found = TypeVar("_Found")
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except redis.RedisError as error:
-        # A server's refusal starts with its kind (OOM, READONLY, NOAUTH); the rest may
-        # quote a command with its values.
-        word = str(error).partition(" ")[0]
-        kind = word if word.isupper() else type(error).__name__
-        raise LedgerUnavailable(f"Redis: {kind}") from error
 
 
 class Suppressions:
@@ -52,15 +36,7 @@ class Suppressions:
         """``clock`` (epoch seconds) takes the place of the Redis server's: for tests."""
         self._prefix = prefix
         self._clock = clock
-        # Without repeats by the client: a failure would be counted twice.
-        self._redis = redis.Redis.from_url(
-            url,
-            decode_responses=True,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            health_check_interval=10,
-            retry=Retry(NoBackoff(), 0),
-        )
+        self._redis = open_redis(url, timeout)
         register = self._redis.register_script
         self._add = register(scripts.ADD)
         self._remove = register(scripts.REMOVE)
@@ -96,7 +72,7 @@ class Suppressions:
     def get(self, channel: str, recipient: str) -> Suppression | None:
         """Whether, and why, a recipient gets nothing."""
         name = digest(channel, recipient)
-        with _translated():
+        with translated():
             values = cast("dict[str, str]", self._redis.hgetall(self._keys(channel, name)[0]))
         return read_suppression(channel, name, values)
 
@@ -130,7 +106,7 @@ class Suppressions:
 
     def count(self, channel: str) -> int:
         """How many recipients of a channel are suppressed."""
-        with _translated():
+        with translated():
             return self._redis.zcard(self._keys(channel, "")[1])
 
     def failing(self, channel: str, *, limit: int = 100, offset: int = 0) -> list[Failing]:
@@ -148,7 +124,7 @@ class Suppressions:
     def _run(self, script: Any, channel: str, recipient: str, *values: Any) -> Any:
         name = digest(channel, recipient)
         now = "" if self._clock is None else int(self._clock() * 1e6)
-        with _translated():
+        with translated():
             return script(keys=self._keys(channel, name), args=[now, name, *values])
 
     def _changed(
@@ -168,7 +144,7 @@ class Suppressions:
         offset: int,
     ) -> list[_Found]:
         """What the index behind the key of that kind names; without what is gone meanwhile."""
-        with _translated():
+        with translated():
             index = self._keys(channel, "")[kind + 1]
             names = cast("list[str]", self._redis.zrevrange(index, offset, offset + limit - 1))
             pipe = self._redis.pipeline(transaction=False)

@@ -42,7 +42,10 @@ _BASE: Final = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """What to send: a value as JSON, or ``body`` as it is; and for whom."""
+    """What to send: a value as JSON, or ``body`` as it is; and for whom.
+
+    ``secrets`` are those of this call, beside the provider's own.
+    """
 
     notification: Notification
     method: str = "POST"
@@ -50,6 +53,7 @@ class Call:
     content: object = None
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 Judge = Callable[[Answer, datetime], DeliveryFailure | None]
@@ -58,10 +62,13 @@ Judge = Callable[[Answer, datetime], DeliveryFailure | None]
 class Tap:
     """Sees what goes out and what comes back, for whoever tries a provider out."""
 
-    def asking(self, request: PreparedRequest) -> None:
-        """Called before anything is sent; what it raises prevents that."""
+    # Whether nothing at all is to be sent.
+    dry = False
 
-    def told(self, answer: Answer) -> None:
+    def asking(self, request: PreparedRequest, private: Private) -> None:
+        """Called before a message is sent; what it raises prevents that."""
+
+    def told(self, answer: Answer, private: Private) -> None:
         """Called with the whole answer."""
 
 
@@ -104,21 +111,29 @@ class Exchange:
         answer, instead of the rules of the configuration alone.
         """
         request = self._prepare(call, sign)
-        self.tap.asking(request)
-        adapter = self._adapters.get()
-        with Deadline(deadline) as limit:
-            adapter.line.begin(limit)
-            answer = _ask(adapter, request)
-        self.tap.told(answer)
-        failure = self._judge(answer, call.notification, judge)
+        private = self.private(call.notification, call.secrets)
+        self.tap.asking(request, private)
+        answer = self._answer(request, deadline)
+        self.tap.told(answer, private)
+        failure = self._judge(answer, private, judge)
         if failure is not None:
             raise failure
         provider_id = read_id(answer.body) if answer.whole else ""
         return Receipt(provider=self._name, provider_id=provider_id, code=str(answer.status))
 
-    def private(self, notification: Notification) -> Private:
+    def ask(self, call: Call, deadline: float) -> Answer:
+        """Make a request that is no message's, once. Raises ``DeliveryFailure``."""
+        return self._answer(self._prepare(call, lambda body: {}), deadline)
+
+    def private(self, notification: Notification, further: Iterable[str] = ()) -> Private:
         """What must not be kept, or shown, of an exchange about this notification."""
-        return private_to(notification, self._secrets)
+        return private_to(notification, (*self._secrets, *further))
+
+    def _answer(self, request: PreparedRequest, deadline: float) -> Answer:
+        adapter = self._adapters.get()
+        with Deadline(deadline) as limit:
+            adapter.line.begin(limit)
+            return _ask(adapter, request)
 
     def _prepare(self, call: Call, sign: Callable[[bytes], Mapping[str, str]]) -> PreparedRequest:
         data = encode_json(call.content) if call.body is None else call.body
@@ -134,12 +149,12 @@ class Exchange:
         return request
 
     def _judge(
-        self, answer: Answer, notification: Notification, judge: Judge | None
+        self, answer: Answer, private: Private, judge: Judge | None
     ) -> DeliveryFailure | None:
         now = datetime.now(UTC)
         failure = judge(answer, now) if judge else verdict(answer, self._rules, now)
         if failure is not None:
-            failure.answer = excerpt(answer.body, self.private(notification))
+            failure.answer = excerpt(answer.body, private)
         return failure
 
 

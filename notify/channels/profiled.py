@@ -5,6 +5,8 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,7 +15,7 @@ from notify.channels.bodies import find_id
 from notify.channels.excerpts import excerpt, names
 from notify.channels.exchange import Call, Exchange
 from notify.channels.expiry import seconds_left
-from notify.channels.readings import Reader
+from notify.channels.readings import Reader, TokenRefused
 from notify.channels.signers import SIGNERS, Draft
 from notify.channels.templates import (
     Filling,
@@ -26,16 +28,19 @@ from notify.channels.templates import (
     fill_text,
     fill_url,
 )
+from notify.channels.tokens import Fetcher, Tokens
 from notify.config.described import ProfileProvider
 from notify.config.matches import accepts
-from notify.config.profiles import PLACEHOLDERS, Text
+from notify.config.profiles import PLACEHOLDERS, TOKEN, Text
 from notify.errors import ConfigError
 from notify.notification import Notification
-from notify.outcomes import PermanentFailure, Reason, Receipt
+from notify.outcomes import PermanentFailure, Reason, Receipt, TemporaryFailure
 
 _HTTP: Final = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _FORM: Final = "application/x-www-form-urlencoded"
 _PLAIN: Final = "text/plain; charset=utf-8"
+# In place of a token, where a request is not to be sent.
+_STAND_IN: Final = "***"
 
 
 class Profiled:
@@ -55,13 +60,14 @@ class Profiled:
         self._url = settings.url_file.get_secret_value() if settings.url_file else None
         self._check_target()
         self._check_headers()
-        secrets = [*_forms(self._named_secrets), *self._credentials]
+        secrets = [*_forms(self._named_secrets), *self._credentials()]
         self._exchange = Exchange(
             settings,
             guard if settings.guarded else None,
             tls,
             secrets=secrets if self._url is None else [*secrets, *names(self._url)],
         )
+        self._tokens = self._token_source()
 
     @property
     def name(self) -> str:
@@ -72,26 +78,46 @@ class Profiled:
         return self._exchange
 
     def send(self, notification: Notification, *, deadline: float) -> Receipt:
-        """Make the request of the profile, once. Raises ``DeliveryFailure``."""
+        """Make the request of the profile, once, and once more where only the token was refused.
+
+        Raises ``DeliveryFailure``.
+        """
+        ends = monotonic() + deadline
+        # What cannot be sent at all needs no token.
         call = self.call(notification)
+        if self._tokens is None or self._exchange.tap.dry:
+            return self._send(call, deadline)
+        held = self._tokens.get(notification, ends)
+        with suppress(TokenRefused):
+            return self._send(self.call(notification, held.text), _left(ends))
+        newer = self._tokens.get(notification, ends, refused=held)
+        call = self.call(notification, newer.text, (held.text,))
+        return self._send(call, _left(ends))
+
+    def _send(self, call: Call, deadline: float) -> Receipt:
         path = self._profile.answers.id
         reader = Reader(
             answers=self._profile.answers,
             rules=self._settings.answers,
-            shown=lambda code: self._may_show(code, notification),
+            shown=lambda code: self._may_show(code, call),
             by_recipient=self._settings.guarded,
         )
         return self._exchange.send(
             call, deadline, lambda body: find_id(body, path) if path else "", judge=reader.judge
         )
 
-    def call(self, notification: Notification) -> Call:
-        """The whole request. Raises ``PermanentFailure`` where it cannot be made."""
+    def call(
+        self, notification: Notification, token: str = _STAND_IN, older: Iterable[str] = ()
+    ) -> Call:
+        """The whole request. Raises ``PermanentFailure`` where it cannot be made.
+
+        ``older`` tokens are hidden in its answer like the one it has.
+        """
         if not accepts(self._settings, notification):
             # It would get what is meant for others: a signature, or a token.
             problem = "the recipient is not one of this provider's"
             raise PermanentFailure(Reason.ADDRESS_FORBIDDEN, problem)
-        draft = self.draft(notification)
+        draft = self.draft(notification, token)
         most = self._profile.text.max_request_bytes
         if most is not None and len(draft.body) > most:
             problem = f"the request has {len(draft.body)} bytes; {self._profile.name} takes {most}"
@@ -102,12 +128,13 @@ class Profiled:
             url=draft.url,
             body=draft.body,
             headers=draft.headers,
+            secrets=() if self._tokens is None else (token, *older, *self._credentials(token)),
         )
 
-    def draft(self, notification: Notification) -> Draft:
+    def draft(self, notification: Notification, token: str = _STAND_IN) -> Draft:
         """The request with its signature."""
         now, request = self._clock(), self._profile.request
-        filling = self._filling(notification, now)
+        filling = {**self._filling(notification, now), **self._token(token)}
         kind, body = self._body(notification, filling)
         headers = {"Content-Type": kind} if body else {}
         draft = Draft(
@@ -177,23 +204,33 @@ class Profiled:
             raise PermanentFailure(Reason.INVALID, _too_long(text, rules, self._profile.name))
         return {name: each and _cut(each, rules) for name, each in found.items()}
 
-    def _may_show(self, code: str, notification: Notification) -> bool:
-        return excerpt(code.encode(), self._exchange.private(notification)) == code
+    def _may_show(self, code: str, call: Call) -> bool:
+        private = self._exchange.private(call.notification, call.secrets)
+        return excerpt(code.encode(), private) == code
+
+    def _token_source(self) -> Tokens | None:
+        settings = self._profile.token
+        if settings is None:
+            return None
+        return Tokens(Fetcher(settings=settings, given=self._given, exchange=self._exchange).fetch)
+
+    def _token(self, text: str) -> dict[str, str]:
+        return {} if self._profile.token is None else {TOKEN: text}
 
     @property
     def _named_secrets(self) -> dict[str, str]:
         start = "secret."
         return {n.removeprefix(start): t for n, t in self._given.items() if n.startswith(start)}
 
-    @property
-    def _credentials(self) -> Iterator[str]:
+    def _credentials(self, token: str = _STAND_IN) -> Iterator[str]:
         if self._profile.request.basic is not None:
-            yield _basic(self._profile.request.basic, self._given)
+            yield _basic(self._profile.request.basic, {**self._given, **self._token(token)})
 
     def _check_target(self) -> None:
         """A URL that is all from the configuration must be one. Raises ``ConfigError``."""
-        url = self._url or self._profile.request.url
-        if not self._settings.guarded and not _HTTP.match(fill_url(url, self._given)):
+        urls = [] if self._settings.guarded else [self._url or self._profile.request.url]
+        urls += [] if self._profile.token is None else [self._profile.token.url]
+        if not all(_HTTP.match(fill_url(url, self._given)) for url in urls):
             problem = "the URL of its requests must start with http:// or https:// and a host"
             raise ConfigError([f"provider {self.name}: {problem}"])
 
@@ -204,11 +241,19 @@ class Profiled:
         """
         request = self._profile.request
         bearer = {"Authorization": request.bearer} if request.bearer else {}
-        filling = {**dict.fromkeys(PLACEHOLDERS, "x"), **self._given}
+        filling = {**dict.fromkeys((*PLACEHOLDERS, TOKEN), "x"), **self._given}
         try:
             fill_headers({**request.headers, **bearer}, filling)
         except PermanentFailure as failure:
             raise ConfigError([f"provider {self.name}: {failure.detail}"]) from None
+
+
+def _left(ends: float) -> float:
+    """The seconds that are left after getting a token. Raises ``TemporaryFailure``."""
+    left = ends - monotonic()
+    if left <= 0:
+        raise TemporaryFailure(Reason.CONNECTION_FAILED, "no time was left to send")
+    return left
 
 
 def _basic(pair: tuple[str, str], filling: Filling) -> str:

@@ -28,6 +28,10 @@ _FAILURES: Final[dict[str, type[DeliveryFailure]]] = {
 }
 
 
+class TokenRefused(TemporaryFailure):
+    """The message was not taken, for its token; another token may do."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Said:
     """What the body of an answer says; ``code`` is None where it has none."""
@@ -138,6 +142,8 @@ def _by_code(listed: Code, answer: Answer, now: datetime) -> DeliveryFailure | N
     detail = _clock(answer, now) if checks else listed.means
     code = answer.status if listed.code is None else listed.code
     failure = _failure(listed, detail, str(code))
+    if failure is not None and listed.action == "refresh_token":
+        failure = TokenRefused(failure.reason, detail, code=failure.code)
     if isinstance(failure, TemporaryFailure):
         failure.slow_down = listed.action == "slow_down"
         asked = (patience_asked if failure.slow_down else wait_asked)(answer.headers, now)

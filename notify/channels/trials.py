@@ -34,22 +34,21 @@ class _Unsent(Exception):
 
 
 class _Record(Tap):
-    def __init__(self, notification: Notification, private: Private, dry: bool) -> None:
+    def __init__(self, notification: Notification, dry: bool) -> None:
         self._notification = notification
-        self._private = private
-        self._dry = dry
+        self.dry = dry
         self.request = ""
         self.status: int | None = None
         self.answer = ""
 
-    def asking(self, request: PreparedRequest) -> None:
-        self.request = _shown(request, self._notification, self._private)
-        if self._dry:
+    def asking(self, request: PreparedRequest, private: Private) -> None:
+        self.request = _shown(request, self._notification, private)
+        if self.dry:
             raise _Unsent
 
-    def told(self, answer: Answer) -> None:
+    def told(self, answer: Answer, private: Private) -> None:
         self.status = answer.status
-        self.answer = excerpt(answer.body, self._private)
+        self.answer = excerpt(answer.body, private)
 
 
 def rehearse(provider: Any, notification: Notification) -> Trial:
@@ -72,7 +71,7 @@ def try_out(provider: Any, notification: Notification, deadline: float) -> Trial
 def _run(
     provider: Any, exchange: Exchange, notification: Notification, *, deadline: float, dry: bool
 ) -> Trial:
-    record = _Record(notification, exchange.private(notification), dry)
+    record = _Record(notification, dry)
     exchange.tap = record
     try:
         outcome = _send(provider, notification, deadline)

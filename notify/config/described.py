@@ -85,7 +85,8 @@ class ProfileProvider(HttpProvider):
             raise ValueError("url_file: this profile says itself where requests go")
         if self.url_file is not None and self.match is None:
             raise ValueError("url_file: needs match, to say which recipients it stands for")
-        shown = bool(self.secrets) and self.profile.sends_secrets
+        has_any = bool(self.secrets) or self.profile.token is not None
+        shown = has_any and self.profile.sends_secrets
         if self.guarded and shown and not self.matches:
             raise ValueError("match: is required, or a secret would be sent to any recipient")
         return self

@@ -1,7 +1,7 @@
 """Provider profiles: a gateway described by data, see ``config/providers/README.md``."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -17,10 +17,12 @@ PLACEHOLDERS = frozenset(
     {"id", "recipient", "subject", "body", "html", "text", "message", "data", "priority"}
     | {"timestamp", "timestamp_ms", "validity"}
 )
+# What stands for the token, where a profile says how to get one.
+TOKEN = "token"
 _START = re.compile(r"https?://[^/?#{}]+|\{(?:recipient|value\.[a-z0-9_]+|secret\.[a-z0-9_]+)\}")
 
 Signer = Literal["dingtalk", "feishu", "standard-webhooks"]
-Action = Literal["suppress", "slow_down", "check_clock"]
+Action = Literal["suppress", "slow_down", "check_clock", "refresh_token"]
 Named = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
 Page = Annotated[str, Field(pattern=r"^https://[^\s]+$")]
@@ -100,6 +102,32 @@ def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _texts(f"{key}.{name}", item)
 
 
+class Token(Strict):
+    """Where a token comes from that ``{token}`` stands for, and how that answer is read."""
+
+    method: Literal["GET", "POST", "PUT"] = "POST"
+    url: str
+    query: dict[str, str] = Field(default_factory=dict)
+    content: Any = Field(default=None, alias="json")
+    # Paths into the JSON of the answer: the token, and the seconds for which it is good.
+    field: str = Field(min_length=1)
+    expires_field: str | None = Field(default=None, min_length=1)
+    # Where the answer does not say that.
+    lifetime: Duration = Field(default=3600.0, ge=1.0)
+    code: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    success: tuple[Scalar, ...] | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not _START.match(self.url) or self.url.startswith("{recipient}"):
+            raise ValueError("url: must start with http(s)://host, or one value")
+        return self
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Every text with placeholders, by its key."""
+        yield from _texts("token", {"url": self.url, "query": self.query, "json": self.content})
+
+
 class Text(Strict):
     """How long ``{text}`` may be, and what must not stand in it as it is."""
 
@@ -150,9 +178,9 @@ class Code(Meaning):
     def _check(self) -> Self:
         if self.code is None and self.status is None:
             raise ValueError("needs code or status")
-        wanted = {"suppress": "permanent", "slow_down": "temporary", "check_clock": "temporary"}
-        if self.action is not None and self.outcome != wanted[self.action]:
-            raise ValueError(f"action: {self.action} goes with outcome {wanted[self.action]} only")
+        wanted = "permanent" if self.action == "suppress" else "temporary"
+        if self.action is not None and self.outcome != wanted:
+            raise ValueError(f"action: {self.action} goes with outcome {wanted} only")
         if self.wait is not None and self.outcome != "temporary":
             raise ValueError("wait: goes with outcome temporary only")
         return self
@@ -190,21 +218,31 @@ class Profile(Strict):
     secrets: dict[Named, Secret] = Field(default_factory=dict)
     # What {priority} stands for.
     priorities: dict[Literal["urgent", "normal"], str | Whole] = Field(default_factory=dict)
+    token: Token | None = None
     request: Request
     text: Text = Text()
     answers: Answers = Answers()
 
     @model_validator(mode="after")
     def _check_placeholders(self) -> Self:
-        known = {
-            *PLACEHOLDERS,
+        given = {
             *(f"value.{name}" for name in self.values),
             *(f"secret.{name}" for name in self.secrets),
         }
-        for key, text in self.request.texts():
-            for name in PLACEHOLDER.findall(text):
-                if name not in known:
-                    raise ValueError(f"{key}: there is no placeholder {{{name}}}")
+        if self.token is not None:
+            _require_known(self.token.texts(), given)
+        own = () if self.token is None else (TOKEN,)
+        _require_known(self.request.texts(), {*PLACEHOLDERS, *given, *own})
+        return self
+
+    @model_validator(mode="after")
+    def _check_token(self) -> Self:
+        used = any(f"{{{TOKEN}}}" in text for _, text in self.request.texts())
+        if self.token is not None and not used:
+            raise ValueError("token: nothing in the request has {token}")
+        for number, code in enumerate(self.answers.codes):
+            if code.action == "refresh_token" and self.token is None:
+                raise ValueError(f"answers.codes.{number}: refresh_token needs token")
         return self
 
     @model_validator(mode="after")
@@ -216,4 +254,12 @@ class Profile(Strict):
     @property
     def sends_secrets(self) -> bool:
         """Whether a secret itself leaves with a request, not only a signature."""
-        return any("{secret." in text for _, text in self.request.texts())
+        marks = "{secret.", f"{{{TOKEN}}}"
+        return any(mark in text for _, text in self.request.texts() for mark in marks)
+
+
+def _require_known(texts: Iterable[tuple[str, str]], known: Collection[str]) -> None:
+    for key, text in texts:
+        for name in PLACEHOLDER.findall(text):
+            if name not in known:
+                raise ValueError(f"{key}: there is no placeholder {{{name}}}")

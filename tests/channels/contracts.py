@@ -1,6 +1,7 @@
 """Contract fixtures of the shipped profiles: a request byte for byte, and answers with verdicts."""
 
 import json
+import socket
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from notify.channels.profiled import Profiled
 from notify.config.described import ProfileProvider
 from notify.notification import Notification
 
-from .peers import Peer, answering
+from .peers import Peer, Serve, answering, read_request
 from .values import LOOPBACK
 
 FOLDER: Final = Path(__file__).parent / "profiles"
@@ -95,12 +96,35 @@ def _moved(text: str, url: str) -> str:
     return urlsplit(text)._replace(scheme=to.scheme, netloc=to.netloc).geturl()
 
 
-def serving(case: Mapping[str, Any]) -> Peer:
-    """A server that gives the answer of a case."""
-    body = case["body"].encode()
-    lines = [f"HTTP/1.1 {case['status']} As Told", f"Content-Length: {len(body)}"]
+def serving(name: str, case: Mapping[str, Any]) -> Peer:
+    """A server that gives the answer of a case, and the token of its contract."""
+    token = contract(name).get("token")
+    answer = answer_of(case)
+    return Peer(answering(answer) if token is None else issuing(token, lambda request: answer))
+
+
+def answer_of(case: Mapping[str, Any]) -> bytes:
+    body: bytes = case["body"].encode()
+    lines = [f"HTTP/1.1 {case.get('status', 200)} As Told", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in case.get("headers", {}).items()]
-    return Peer(answering("\r\n".join([*lines, "", ""]).encode() + body))
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def issuing(token: Mapping[str, Any], answer: Callable[[bytes], bytes]) -> Serve:
+    """Answers requests for a token as the contract says, and all others with ``answer``."""
+
+    def serve(connection: socket.socket) -> None:
+        while request := read_request(connection):
+            asked = request.startswith(token["request"].encode())
+            connection.sendall(answer_of(token) if asked else answer(request))
+
+    return serve
+
+
+def token_of(name: str) -> tuple[str, ...]:
+    """The token of a contract, if it has one."""
+    fixture = contract(name)
+    return (fixture["token"]["text"],) if "token" in fixture else ()
 
 
 def said_in(case: Mapping[str, Any]) -> Any:

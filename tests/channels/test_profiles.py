@@ -20,24 +20,37 @@ from .contracts import (
     case_id,
     cases,
     contract,
+    issuing,
     localised,
     provider_of,
     serving,
+    token_of,
 )
-from .peers import Peer, read_request
+from .peers import Peer
 from .values import failure
 
 
 def test_every_shipped_profile_has_a_contract() -> None:
     assert set(NAMES) == shipped_names()
-    wanted = {"twilio", "generic-http", "wecom", "dingtalk", "feishu", "slack", "plain", "push"}
+    wanted = {
+        "twilio",
+        "generic-http",
+        "wecom",
+        "wecom-app",
+        "dingtalk",
+        "feishu",
+        "slack",
+        "plain",
+        "push",
+    }
     assert wanted | {"standard-webhooks", "ntfy", "gotify"} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_request_is_this_one_byte_for_byte(name: str) -> None:
     provider, notification = provider_of(name)
-    call, expected = provider.call(notification), contract(name)["request"]
+    call = provider.call(notification, *token_of(name))
+    expected = contract(name)["request"]
     assert (call.method, call.url) == (expected["method"], expected["url"])
     assert (call.body or b"").decode() == expected["body"]
     assert call.headers == expected["headers"]
@@ -47,12 +60,12 @@ def test_the_request_is_this_one_byte_for_byte(name: str) -> None:
 def test_the_request_goes_out_like_that(name: str) -> None:
     seen: list[bytes] = []
 
-    def serve(connection: Any) -> None:
-        seen.append(read_request(connection))
-        connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+    def answer(request: bytes) -> bytes:
+        seen.append(request)
+        return b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
 
     expected = contract(name)["request"]
-    with Peer(serve) as peer:
+    with Peer(issuing(contract(name).get("token", {"request": "none"}), answer)) as peer:
         local = localised(name, peer.url)
         assert type(failure(local.provider, local.notification)) is TemporaryFailure
     head, _, body = seen[0].partition(b"\r\n\r\n")
@@ -65,7 +78,7 @@ def test_the_request_goes_out_like_that(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "case"), cases("successes"), ids=case_id)
 def test_a_success(name: str, case: dict[str, Any]) -> None:
-    with serving(case) as peer:
+    with serving(name, case) as peer:
         local = localised(name, peer.url)
         receipt = local.provider.send(local.notification, deadline=2)
     assert (receipt.provider, receipt.code) == (f"our-{name}", str(case["status"]))
@@ -74,7 +87,7 @@ def test_a_success(name: str, case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("name", "case"), cases("failures"), ids=case_id)
 def test_each_code_means_what_the_contract_says(name: str, case: dict[str, Any]) -> None:
-    with serving(case) as peer:
+    with serving(name, case) as peer:
         local = localised(name, peer.url)
         error = failure(local.provider, local.notification)
     assert f"{error.kind} {error.reason}" == case["expect"]
@@ -92,7 +105,7 @@ def _keeps_nothing_private(error: DeliveryFailure, name: str) -> None:
     """The provider's words are in the excerpt only, and there without ours."""
     fixture = contract(name)
     recipient = fixture["notification"]["recipient"]
-    for secret in [recipient, *fixture.get("secrets", {}).values()]:
+    for secret in [recipient, *token_of(name), *fixture.get("secrets", {}).values()]:
         assert secret not in f"{error} {error.code} {error.detail} {error.answer}"
 
 

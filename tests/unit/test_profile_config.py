@@ -17,6 +17,8 @@ HEAD = 'title = "Ours"\nsource = "https://example.com/docs"\nchannels = ["sms"]\
 REQUEST = '[request]\nurl = "https://gateway.example/"\n'
 PROFILE = f"{HEAD}{REQUEST}"
 CODE = f'{PROFILE}[[answers.codes]]\nmeans = "x"\nsource = "https://example.com/1"\n'
+USING = f'{PROFILE}bearer = "{{token}}"\n'
+ISSUER = '[token]\nurl = "https://gateway.example/token"\nfield = "t"\n'
 P0 = ": providers.0"
 
 
@@ -99,7 +101,23 @@ BROKEN = [
     (OWN, CODE + "code=1\noutcome='temporary'\nreason='refused'", f"{OWN}: answers.codes.0: reas"),
     (OWN, CODE + "code=1\noutcome='temporary'\naction='suppress'", f"{OWN}: answers.codes.0: act"),
     (OWN, CODE + "code=1\noutcome='permanent'\naction='slow_down'", f"{OWN}: answers.codes.0: act"),
-    (OWN, CODE + "code=1\noutcome='temporary'\naction='refresh_token'", f"{OWN}: answers.codes.0."),
+    (OWN, CODE + "code=1\noutcome='temporary'\naction='restart'", f"{OWN}: answers.codes.0."),
+    (OWN, CODE + "code=1\noutcome='permanent'\naction='refresh_token'",
+     f"{OWN}: answers.codes.0: action: refresh_token goes with outcome temporary only"),
+    (OWN, CODE + "code=1\noutcome='temporary'\naction='refresh_token'",
+     f"{OWN}: answers.codes.0: refresh_token needs token"),
+    (OWN, PROFILE + 'plain = "{token}"', f"{OWN}: request.plain: there is no placeholder {{tok"),
+    (OWN, PROFILE + ISSUER, f"{OWN}: token: nothing in the request has {{token}}"),
+    (OWN, USING + ISSUER.replace("field", "path"), f"{OWN}: token.field: is required"),
+    (OWN, USING + ISSUER + 'colour = 1', f"{OWN}: token.colour: unknown key"),
+    (OWN, USING + ISSUER + 'form = {}', f"{OWN}: token.form: unknown key"),
+    (OWN, USING + ISSUER + 'method = "DELETE"', f"{OWN}: token.method: "),
+    (OWN, USING + ISSUER + 'lifetime = "0.5s"', f"{OWN}: token.lifetime: "),
+    (OWN, USING + ISSUER + 'success = []', f"{OWN}: token.success: must not be empty"),
+    (OWN, USING + ISSUER + 'query = {a = "{body}"}', f"{OWN}: token.query.a: there is no place"),
+    (OWN, USING + ISSUER + 'json = ["{token}"]', f"{OWN}: token.json.0: there is no placeholder"),
+    (OWN, USING + ISSUER.replace("https:", "ftp:"), f"{OWN}: token: url: must start"),
+    (OWN, USING + '[token]\nfield = "t"\nurl = "{recipient}"', f"{OWN}: token: url: must start"),
     (OWN, CODE + "code=1\noutcome='permanent'\nwait='60s'", f"{OWN}: answers.codes.0: wait: goes"),
 ]  # fmt: skip
 
@@ -121,6 +139,13 @@ def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     (own,) = settings.channel("sms").providers
     assert isinstance(own, ProfileProvider)
     assert own.profile.name == "ours"
+
+
+def test_a_token_goes_to_no_recipient_without_a_match(tmp_path: Path) -> None:
+    profile = (USING + ISSUER).replace('https://gateway.example/"', '{recipient}"')
+    files = {OWN: profile.replace("sms", "webhook"), HOOKS: section("ours")}
+    (line,) = found(tmp_path, files)
+    assert line.startswith(f"{HOOKS}{P0}: match: is required, or a secret would be sent")
 
 
 def test_what_uses_a_broken_profile_is_broken(tmp_path: Path) -> None:
@@ -160,7 +185,8 @@ def test_the_example_of_the_manual_works(tmp_path: Path) -> None:
     tomllib.loads(profile)
 
 
-MODELS = [models.Profile, models.Request, models.Text, models.Answers, models.Code, models.Meaning]
+ANSWERS = [models.Answers, models.Code, models.Meaning]
+MODELS = [models.Profile, models.Token, models.Request, models.Text, *ANSWERS]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
@@ -171,8 +197,10 @@ def test_the_manual_has_every_key(model: type[BaseModel]) -> None:
 
 
 def test_the_manual_has_every_placeholder_and_every_signer() -> None:
-    for name in models.PLACEHOLDERS:
+    for name in {*models.PLACEHOLDERS, models.TOKEN}:
         assert f"`{{{name}}}`" in README
+    for action in models.Action.__args__:  # type: ignore[attr-defined]
+        assert f'"{action}"' in README
     for signer in models.Signer.__args__:  # type: ignore[attr-defined]
         assert f"`{signer}`" in README
 

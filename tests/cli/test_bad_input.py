@@ -47,7 +47,10 @@ WRONG = [
     (("worker", "sms", "high"), "no queue for sms high; configured: sms urgent"),
     (("dead", "list", "--reason", "bad luck"), "'bad luck' is not one of"),
     (("dead", "list", "--limit", "0"), "0 is not in the range"),
-    (("dead", "list", "--since", "yesterday"), "'yesterday' does not match"),
+    (
+        ("dead", "list", "--since", "yesterday"),
+        "Invalid value for '--since': must be like 2027-03-01",
+    ),
     (("dead", "replay"), "Missing argument"),
     (("dead", "replay", "1", "--priority", "high"), "'high' is not one of"),
 ]

@@ -4,6 +4,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from notify.local import guard
@@ -57,8 +58,13 @@ def listening_addresses(pids: Iterable[int]) -> set[tuple[str, int]]:
 
 
 def _sockets(pid: int) -> set[str]:
-    names = (str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir())
-    return {match[1] for name in names if (match := re.fullmatch(r"socket:\[(\d+)\]", name))}
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        # What was open a moment ago may be closed now.
+        with suppress(FileNotFoundError):
+            if match := re.fullmatch(r"socket:\[(\d+)\]", str(link.readlink())):
+                found.add(match[1])
+    return found
 
 
 def read_line(process: subprocess.Popen[str]) -> str:

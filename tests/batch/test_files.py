@@ -178,7 +178,7 @@ def test_a_template_and_its_variables_for_all_rows(opening: Opening, tmp_path: P
     gzip.compress((HEAD + TEXT * 5000).encode())[:-20],
     gzip.compress((HEAD + TEXT).encode())[:-4] + b"1234",
     b"\x1f\x8bno gzip at all",
-])  # fmt: skip
+], ids=["cut", "other length", "no gzip"])  # fmt: skip
 def test_a_damaged_archive_is_said(opening: Opening, content: bytes) -> None:
     with pytest.raises(InvalidInput, match="people: is a damaged gzip file"):
         list(opening(content).rows())

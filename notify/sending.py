@@ -2,6 +2,7 @@
 
 import logging
 import time
+from typing import Final
 
 from notify.channels import Provider
 from notify.notification import Notification
@@ -9,6 +10,9 @@ from notify.outcomes import DeliveryFailure, Outcome, PermanentFailure, Reason, 
 from notify.telemetry import event, safe_traceback
 
 log = logging.getLogger(__name__)
+
+# A send may overrun its deadline by so many seconds; the lease is longer still (config checks it).
+GRACE: Final = 3.0
 
 
 class Sends:

@@ -41,7 +41,7 @@ class Webhook:
         call = Call(
             notification=notification,
             url=notification.recipient,
-            content=_content(notification),
+            content=posted(notification),
             headers={"Idempotency-Key": notification.id},
         )
 
@@ -55,7 +55,8 @@ class Webhook:
             raise
 
 
-def _content(notification: Notification) -> Any:
+def posted(notification: Notification) -> Any:
+    """What is posted as JSON: the data, or what there is of subject and body."""
     if notification.data is not None:
         return notification.data
     texts = {"subject": notification.subject, "body": notification.body}

@@ -3,8 +3,8 @@
 import getpass
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from notify.errors import (
     UsageError,
 )
 from notify.ledger import Ledger
+from notify.limits import Limits
 from notify.publish import open_publisher
 from notify.store import Store
 from notify.suppressions import Suppressions
@@ -64,46 +65,25 @@ class Context:
             raise ConfigError([f"{directory.parent}: there is no such directory"])
         return Templates(directory)
 
-    @contextmanager
-    def ledger(self) -> Iterator[Ledger]:
-        ledger = provision.ledger(self.settings)
-        try:
-            yield ledger
-        finally:
-            ledger.close()
+    def ledger(self) -> closing[Ledger]:
+        return closing(provision.ledger(self.settings))
 
-    @contextmanager
-    def suppressions(self) -> Iterator[Suppressions]:
-        suppressions = provision.suppressions(self.settings)
-        try:
-            yield suppressions
-        finally:
-            suppressions.close()
+    def suppressions(self) -> closing[Suppressions]:
+        return closing(provision.suppressions(self.settings))
 
-    @contextmanager
-    def blocklist(self) -> Iterator[Blocklist]:
-        blocklist = provision.blocklist(self.settings)
-        try:
-            yield blocklist
-        finally:
-            blocklist.close()
+    def limits(self) -> closing[Limits]:
+        return closing(provision.limits(self.settings))
 
-    @contextmanager
-    def store(self) -> Iterator[Store]:
+    def blocklist(self) -> closing[Blocklist]:
+        return closing(provision.blocklist(self.settings))
+
+    def store(self) -> closing[Store]:
         store = Store(self.settings.archive.url)
         store.create()
-        try:
-            yield store
-        finally:
-            store.close()
+        return closing(store)
 
-    @contextmanager
-    def publisher(self) -> Iterator[Publisher]:
-        publisher = open_publisher(self.settings)
-        try:
-            yield publisher
-        finally:
-            publisher.close()
+    def publisher(self) -> closing[Publisher]:
+        return closing(open_publisher(self.settings))
 
 
 pass_context = click.make_pass_decorator(Context)

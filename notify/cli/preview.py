@@ -3,9 +3,9 @@
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from notify.channels.composing import preview as compose
+from notify.channels.webhook import posted
 from notify.cli.context import Context, print_json, say
 from notify.config import SmtpProvider
 from notify.errors import InvalidInput, UsageError
@@ -28,7 +28,7 @@ def show_preview(context: Context, notification: Notification, target: str) -> N
     elif notification.channel == "sms":
         print_json(preview_sms(notification, context.settings))
     else:
-        print_json(_posted(notification))
+        print_json(posted(notification))
 
 
 def _mail(context: Context, notification: Notification) -> bytes:
@@ -40,12 +40,6 @@ def _mail(context: Context, notification: Notification) -> bytes:
         return compose(notification, providers[0], datetime.now(UTC), settings.attachments)
     except DeliveryFailure as failure:
         raise InvalidInput(f"it would be refused: {failure}") from None
-
-
-def _posted(notification: Notification) -> Any:
-    if notification.data is not None:
-        return notification.data
-    return {k: v for k in ("subject", "body") if (v := getattr(notification, k)) is not None}
 
 
 def _write(content: bytes, target: str) -> None:

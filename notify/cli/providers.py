@@ -1,12 +1,9 @@
 """``notify providers``: how they are, and which of them are used."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from notify import provision
 from notify.cli.context import (
     Context,
     json_option,
@@ -18,7 +15,7 @@ from notify.cli.context import (
 )
 from notify.config.types import parse_duration
 from notify.errors import InvalidInput, NotFound
-from notify.limits import Account, Limits, Mode
+from notify.limits import Account, Mode
 from notify.providerstate import provider_states
 
 _COLUMNS = ("provider", "state", "per s", "limit", "errors", "latency", "in flight", "today", "")
@@ -32,7 +29,7 @@ def providers(click_context: click.Context, as_json: bool) -> None:
     if click_context.invoked_subcommand is not None:
         return
     context: Context = click_context.obj
-    with _limits(context) as limits:
+    with context.limits() as limits:
         states = provider_states(context.settings, limits)
     if as_json:
         print_json(states)
@@ -71,15 +68,6 @@ def _notes(state: dict[str, Any]) -> str:
     return "; ".join(notes)
 
 
-@contextmanager
-def _limits(context: Context) -> Iterator[Limits]:
-    limits = provision.limits(context.settings)
-    try:
-        yield limits
-    finally:
-        limits.close()
-
-
 def _command(name: str, mode: Mode, help: str) -> click.Command:
     @click.command(name, help=help)
     @click.argument("channel")
@@ -99,7 +87,7 @@ def _set_mode(context: Context, account: Account, mode: Mode, span: str | None, 
     own = context.settings.channels.get(account.channel)  # type: ignore[call-overload]
     if own is None or account.provider not in {each.name for each in own.providers}:
         raise NotFound(f"no provider {account.provider} of {account.channel} is configured")
-    with _limits(context) as limits:
+    with context.limits() as limits:
         limits.set_mode(account, mode, by=by, until_seconds=_seconds(span))
     say(f"{account.channel} {account.provider}: {mode}{f' for {span}' if span else ''}")
 

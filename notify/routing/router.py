@@ -166,11 +166,9 @@ class Router:
         self, notification: Notification, pinned: str, tried: Collection[str], patience: float
     ) -> tuple[Turn | None, float | None]:
         """A turn, or how long to wait before the next try; neither where no provider is left."""
-        standings = [
-            each
-            for each in self.fleet.standings(notification.priority == "urgent")
-            if each.name in self._candidates(notification)
-        ]
+        own = self._candidates(notification)
+        everyone = self.fleet.standings(notification.priority == "urgent")
+        standings = [each for each in everyone if each.name in own]
         for standing in in_order(standings, pinned=pinned, tried=tried, draw=self._draw()):
             answer = self._ask(standing, notification, patience)
             if isinstance(answer, Turn):
@@ -265,10 +263,8 @@ class Router:
         limits = self._lanes[name].settings.limits
         self._limits.slow_down(account, limits, retry_after=failure.retry_after)
 
-    def give_back(self, turn: Turn | None) -> None:
+    def give_back(self, turn: Turn) -> None:
         """Nothing was sent in this turn. Never raises."""
-        if turn is None:
-            return
         if turn.trial:
             self.fleet.return_permit(turn.name)
         with suppress(LedgerUnavailable):
@@ -282,10 +278,7 @@ class Router:
     def _account(self, name: str) -> Account:
         return Account(channel=self.fleet.channel, provider=name)
 
-    def open(self) -> None:
-        """Learns how the providers are; where Redis is away, the claim will say so."""
+    def close(self) -> None:
+        """Tells what is left to tell."""
         with suppress(LedgerUnavailable):
             self.fleet.report()
-
-    # What is left to tell is told with the same call.
-    close = open

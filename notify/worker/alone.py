@@ -15,6 +15,7 @@ from notify.config import load_settings
 from notify.deliver import Pipeline
 from notify.message import Envelope, decode, encode_parts
 from notify.outcomes import Reason
+from notify.sending import GRACE
 from notify.steps import HandBack, Pause
 from notify.telemetry import set_up_logging
 
@@ -24,8 +25,6 @@ _STUCK: Final = 77
 _LOOK_EVERY: Final = 1.0
 # Longer than the wait for its turn, which is twenty minutes at most.
 _LONGEST: Final = 1500.0
-# A send may overrun its deadline by this much.
-_GRACE: Final = 3.0
 
 
 def deliver_alone(
@@ -112,7 +111,7 @@ def _end_when_stuck(pipeline: Pipeline) -> None:
     """A thread cannot be killed, but its process can."""
     while True:
         time.sleep(_LOOK_EVERY)
-        late = time.monotonic() - _GRACE
+        late = time.monotonic() - GRACE
         if any(deadline < late for deadline in list(pipeline.sending.values())):
             os._exit(_STUCK)
 

@@ -17,6 +17,7 @@ from typing import Final
 from notify.broker import Depth
 from notify.deliver import Pipeline
 from notify.errors import BrokerUnavailable, Unconfirmed
+from notify.sending import GRACE
 from notify.telemetry import event
 from notify.worker.gate import Gate
 from notify.worker.probe import Probe
@@ -25,8 +26,6 @@ from notify.worker.supervisor import tell_supervisor
 log = logging.getLogger(__name__)
 
 EXIT_NOT_ALIVE: Final = 70
-# A send may overrun its deadline by this much; the lease is longer still (config checks it).
-_GRACE: Final = 3.0
 _FRESH: Final = 10.0
 _SILENCE: Final = 30.0
 _IDLE: Final = 15.0
@@ -49,7 +48,7 @@ class Facts:
 
 def fault(facts: Facts) -> str:
     """Why this worker must end; empty while it is alive."""
-    if facts.overdue > _GRACE:
+    if facts.overdue > GRACE:
         return "send is stuck past its deadline"
     if facts.silence > _SILENCE:
         return "no probe came back through the consuming channel"
@@ -162,5 +161,5 @@ class Watch:
         os._exit(EXIT_NOT_ALIVE)
 
     def _unfinished(self) -> bool:
-        late = self._clock() - _GRACE
+        late = self._clock() - GRACE
         return any(deadline >= late for deadline in list(self._pipeline.sending.values()))

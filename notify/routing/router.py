@@ -19,6 +19,7 @@ from notify.outcomes import DeliveryFailure, Outcome
 from notify.routing.choice import Availability, NoProvider, Standing, in_order, why_none
 from notify.routing.cost import cost
 from notify.routing.fleet import Fleet
+from notify.spelling import canonical
 from notify.telemetry import event
 
 log = logging.getLogger(__name__)
@@ -102,8 +103,7 @@ class Router:
             return 0.0
         return self._limits.throttle(
             notification.channel,
-            # The same mailbox to every mail server that is still in use.
-            notification.recipient.casefold(),
+            canonical(notification.channel, notification.recipient),
             notification.digest,
             notification.id,
             settings,

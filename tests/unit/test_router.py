@@ -398,3 +398,30 @@ def test_throttles_are_asked_where_there_are_any(bench: Bench) -> None:
     assert bench.router.throttled(NOTE) == 0.0
     window = {"messages": 1, "per": "1h"}
     assert Bench(LIMITED, LIMITED, per_recipient=[window]).router.throttled(NOTE) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("channel", "one", "other", "same"),
+    [
+        ("email", "Ada@Example.com", "ada@example.COM", True),
+        ("webhook", "https://Shop.example/Orders", "https://shop.example/Orders", True),
+        ("webhook", "https://shop.example/Orders", "https://shop.example/orders", False),
+        ("sms", "+4915112345678", "+4915112345679", False),
+    ],
+)
+def test_a_throttle_counts_by_recipient_not_by_spelling(
+    channel: str, one: str, other: str, same: bool
+) -> None:
+    bench = Bench(LIMITED, LIMITED, per_recipient=[{"messages": 1, "per": "1h"}])
+    asked: list[str] = []
+
+    def throttle(channel: str, recipient: str, *_: Any) -> float:
+        asked.append(recipient)
+        return 0.0
+
+    bench.limits.throttle = throttle  # type: ignore[method-assign]
+    for recipient in (one, other):
+        subject = "Hello" if channel == "email" else None
+        note = Notification(channel=channel, recipient=recipient, body="Hello", subject=subject)
+        bench.router.throttled(note)
+    assert (asked[0] == asked[1]) is same

@@ -1,0 +1,1 @@
+"""When things recur; no server is needed."""

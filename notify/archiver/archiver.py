@@ -7,6 +7,7 @@ tried with, since a letter can be added any number of times.
 
 import logging
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from notify.archiver.commit import Archive, Commit
@@ -15,16 +16,18 @@ from notify.archiver.pauses import Pauses, Stop
 from notify.archiver.pipeline import NotStored, Pipeline
 from notify.deadletter import DeadLetter
 from notify.errors import BrokerUnavailable, StoreUnavailable
+from notify.systemd import since
 from notify.telemetry import event
 
 log = logging.getLogger(__name__)
 
 QUEUE: Final = "notify.dead"
+CONNECTING: Final = "connecting to RabbitMQ"
 _GRACE: Final = 1.5
 _TICK: Final = 0.1
 
 
-def _say_nothing(_: str) -> None:
+def _say_nothing(*_: str) -> None:
     """Report no status."""
 
 
@@ -41,6 +44,7 @@ class Archiver:
         batch_wait: float = 0.2,
         renew_after: float = 30.0,
         on_status: Callable[[str], None] = _say_nothing,
+        on_turn: Callable[[], None] = _say_nothing,
     ) -> None:
         self._broker = broker
         self._store = store
@@ -49,7 +53,9 @@ class Archiver:
         self._wait = batch_wait
         self._renew_after = renew_after
         self._on_status = on_status
+        self._on_turn = on_turn
         self._broker_pauses = Pauses()
+        self._away: datetime | None = None
 
     def run(self) -> None:
         """Returns soon after the stop; letters not archived by then are in RabbitMQ."""
@@ -65,10 +71,11 @@ class Archiver:
         self._on_status("stopped")
 
     def _archive(self) -> None:
-        self._on_status("connecting to RabbitMQ")
+        self._on_status(CONNECTING)
         consumer = connect(self._broker, QUEUE, prefetch=2 * self._size)
         try:
             log.info("archiver consuming", extra=event(queue=QUEUE))
+            self._away = None
             self._on_status(f"archiving from {QUEUE}")
             self._archive_from(consumer)
         finally:
@@ -85,6 +92,7 @@ class Archiver:
         )
         while not self._stop.is_set():
             pipeline.step()
+            self._on_turn()
         pipeline.finish(_GRACE)
 
     def _pause_for_broker(self, error: BrokerUnavailable) -> None:
@@ -92,17 +100,23 @@ class Archiver:
         missing = isinstance(error, QueueMissing)
         what = f"queue {QUEUE} is missing" if missing else "RabbitMQ is unavailable"
         log.warning(what, extra=event(problem=str(error), pause=round(pause, 1)))
-        self._on_status(f"{what}; trying again")
+        self._on_status(f"waiting {self._away_since()}: {what}; trying again")
+        self._on_turn()
         self._stop.wait(pause)
 
     def _report_store(self, problem: str) -> None:
         log.error("archive is unavailable; letters stay in RabbitMQ", extra=event(problem=problem))
-        self._on_status("waiting for the archive; letters stay in RabbitMQ")
+        self._on_status(f"waiting for the archive {self._away_since()}; letters stay in RabbitMQ")
+
+    def _away_since(self) -> str:
+        self._away = self._away or datetime.now(UTC)
+        return since(self._away)
 
     def _wait_for_store(self, letters: Sequence[DeadLetter]) -> None:
         """Says once that the store is away, and once that it is back."""
         pauses, told = Pauses(), bool(letters)
         while not self._stop.is_set():
+            self._on_turn()
             try:
                 if self._try_store(letters) and told:
                     log.info("archive is available again", extra=event())
@@ -122,6 +136,7 @@ class Archiver:
 
         commit = Commit(work, lambda: None)
         while not commit.wait(_TICK):
+            self._on_turn()
             if self._stop.is_set():
                 return False
         commit.result()

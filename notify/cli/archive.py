@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from notify.cli.archive_copy import copy
 from notify.cli.context import Context, json_option, pass_context, print_json, print_table, say
 from notify.store import SCHEMA, Backup, Filter, Store, inspect_backup
 
@@ -38,7 +39,10 @@ def version(context: Context, as_json: bool) -> None:
 @_file
 @pass_context
 def backup(context: Context, file: Path) -> None:
-    """Copies the archive into a new file, while it is in use. Only its owner may read it."""
+    """Copies the archive into a new file, while it is in use. Only its owner may read it.
+
+    This is for SQLite; of PostgreSQL it says which command of its own makes a backup.
+    """
     with context.store() as store:
         store.backup(file)
     say(f"{file}: {_describe(inspect_backup(file))}")
@@ -52,10 +56,10 @@ def restore(context: Context, file: Path, yes: bool) -> None:
     """Replaces all that is in the archive by a backup.
 
     What was there is kept in a file beside the backup. A backup of an earlier schema is migrated.
+    This is for SQLite; of PostgreSQL it says which command of its own restores a backup.
     """
-    found = inspect_backup(file)
-    say(f"the backup: {_describe(found)}")
     with _as_it_is(context) as store:
+        say(f"the backup: {_describe(store.inspect(file))}")
         there = store.version()
         letters = store.count(Filter()) if there == SCHEMA else "unknown"
         say(f"the archive: {_schema(there)}, dead letters: {letters}")
@@ -108,4 +112,5 @@ def _describe(found: Backup) -> str:
     return f"schema {found.version}, dead letters: {found.letters}{latest}"
 
 
+archive.add_command(copy)
 COMMANDS = (archive,)

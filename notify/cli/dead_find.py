@@ -65,14 +65,14 @@ _OPTIONS: Final = (
     click.option("--provider", help="Of the last attempt."),
     click.option("--reason", type=click.Choice([str(reason) for reason in Reason])),
     click.option("--code", help="Of the last attempt, as the provider gave it."),
-    click.option("--label", metavar="NAME=VALUE"),
+    click.option("--label", multiple=True, metavar="NAME=VALUE", help="Several: with all of them."),
     click.option("--schedule", help="Name of a schedule."),
     click.option("--batch", help="Name of a batch, or the label batch."),
     click.option("--template"),
     click.option("--recipient", help="However it is written."),
     click.option("--since", type=_When(), help="In UTC, or how long ago."),
     click.option("--until", type=_When(), help="In UTC, or how long ago."),
-    click.option("--state", type=click.Choice(["open", "replayed"])),
+    click.option("--state", type=click.Choice(["open", "replayed", "erased"])),
     click.option("--text", help="In subject, body, data or detail; looks at every letter."),
 )
 
@@ -91,9 +91,15 @@ def filter_options(function: Function) -> Function:
 
 def chosen(wanted: dict[str, Any], **others: Any) -> Filter:
     """The filter that the options describe. Raises ``UsageError``."""
-    label = wanted["label"]
-    named = None if label is None else next(iter(pairs([label], "--label").items()))
-    return Filter(**wanted | {"label": named} | others)
+    if wanted["text"] == "":
+        # Every letter has it: whoever meant a variable that is empty would be surprised.
+        raise UsageError("--text: must not be empty")
+    others["labels"] = _labels(wanted["label"])
+    return Filter(**{name: each for name, each in wanted.items() if name != "label"} | others)
+
+
+def _labels(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(pair for each in given for pair in pairs([each], "--label").items())
 
 
 def note_reveal(store: Store, command: str, rows: Sequence[ArchivedLetter]) -> None:
@@ -127,10 +133,12 @@ def list_(
 
     --page counts from the start; --after goes on where a list ended, however long it is.
     """
-    place = {"limit": limit, "offset": (page - 1) * limit, "after": after}
+    # One more than is shown tells whether there are more.
+    place = {"limit": limit + 1, "offset": (page - 1) * limit, "after": after}
     meant = chosen(wanted, oldest=sort == "oldest", **place)
     with context.store() as store:
-        rows, total = store.find(meant), store.count(meant, _COUNTED + 1)
+        found, total = store.find(meant), store.count(meant, _COUNTED + 1)
+        rows = found[:limit]
         if reveal:
             note_reveal(store, "dead list", rows)
     facts = [list_facts(row, reveal) for row in rows]
@@ -140,7 +148,7 @@ def list_(
         return
     print_table(list(_COLUMNS.values()), [[row[name] for name in _COLUMNS] for row in facts])
     say(f"{len(rows)} of {f'more than {_COUNTED}' if total > _COUNTED else total}")
-    if len(rows) == limit < total:
+    if len(found) > limit:
         say(f"more: --after {rows[-1].seq}")
 
 

@@ -1,16 +1,24 @@
 """Copies of an archive in SQLite, made and put back while it is in use."""
 
 import os
+import shlex
 import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from notify.errors import InvalidInput, StoreUnavailable
-from notify.store.engine import Database, translated
+from notify.store.engine import Database
+from notify.store.failures import translated
 from notify.store.schema import VERSION
+
+_DUMP: Final = "pg_dump --format=custom --file={file} --dbname={url}"
+_RESTORE: Final = (
+    "pg_restore --clean --if-exists --single-transaction --no-owner --dbname={url} {file}"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +32,7 @@ class Backup:
 
 def backup(database: Database, target: Path) -> None:
     """The file is complete and on the disk, or it is not there. Only its owner may read it."""
+    _check_sqlite(database, _DUMP, target)
     if target.exists():
         raise InvalidInput(f"{target}: is there already")
     with database.raw() as source, _prepared(target) as path:
@@ -36,9 +45,22 @@ def backup(database: Database, target: Path) -> None:
 
 def restore(database: Database, source: Path) -> None:
     """One transaction: whoever reads meanwhile sees what was there, or what is there now."""
-    inspect_backup(source)
+    inspect(database, source)
     with database.raw() as target, translated(), _opened(source) as copy:
         copy.backup(target)
+
+
+def inspect(database: Database, source: Path) -> Backup:
+    """What would be restored. Raises ``InvalidInput`` for what cannot be."""
+    _check_sqlite(database, _RESTORE, source)
+    return inspect_backup(source)
+
+
+def _check_sqlite(database: Database, command: str, file: Path) -> None:
+    """PostgreSQL's own programs do this better; its URL is without the password."""
+    if database.dialect != "sqlite":
+        quoted = command.format(url=shlex.quote(database.address), file=shlex.quote(str(file)))
+        raise InvalidInput(f"the archive is in PostgreSQL, so use: {quoted}")
 
 
 def inspect_backup(source: Path) -> Backup:

@@ -1,10 +1,10 @@
 """Batches: how far each has come, who runs it, and which of its rows were not published.
 
-The tables are independent of the dead letters' ones. Times are microseconds since 1970.
+Times are microseconds since 1970.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -17,7 +17,6 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     String,
     Table,
     Text,
@@ -29,7 +28,9 @@ from sqlalchemy import (
 )
 
 from notify.store.engine import Database
+from notify.store.migrating import make_newest
 from notify.store.rows import clean, instant, micros
+from notify.store.schema import METADATA
 
 RUNNING: Final = "running"
 PAUSED: Final = "paused"
@@ -38,11 +39,10 @@ FINISHED: Final = "finished"
 WITH_FAILURES: Final = "finished with failures"
 
 _LOCK: Final = 0x6E6F7470  # any number that is only ours
-BATCH_METADATA: Final = MetaData()
 
 BATCHES: Final = Table(
     "batches",
-    BATCH_METADATA,
+    METADATA,
     Column("name", String(96), primary_key=True),
     Column("state", String(32), nullable=False),
     Column("source", Text, nullable=False),
@@ -64,7 +64,7 @@ BATCHES: Final = Table(
 
 BATCH_FAILURES: Final = Table(
     "batch_failures",
-    BATCH_METADATA,
+    METADATA,
     Column("batch", String(96), ForeignKey("batches.name"), primary_key=True),
     Column("number", BigInteger, primary_key=True),
     Column("id", String(128), nullable=False),
@@ -138,10 +138,7 @@ class Batches:
 
     def create(self) -> None:
         """Creates what is missing; any number of processes may do so at once."""
-        with self._database.writing() as connection:
-            if self._database.dialect == "postgresql":
-                connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-            BATCH_METADATA.create_all(connection, checkfirst=True)
+        make_newest(self._database)
 
     def close(self) -> None:
         self._database.close()
@@ -153,7 +150,7 @@ class Batches:
                 connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
             found = _find(connection, batch.name)
             if found is None:
-                connection.execute(insert(BATCHES).values(_new(batch)))
+                insert_batch(connection, batch)
             return found or batch
 
     def get(self, name: str) -> Batch | None:
@@ -165,6 +162,24 @@ class Batches:
         with self._database.reading() as connection:
             return [_read(row._asdict()) for row in connection.execute(query).all()]
 
+    def unfinished(self, since: datetime | None = None) -> list[Batch]:
+        """Those that run, or would if somebody ran them, oldest first; noted ``since`` then."""
+        query = select(BATCHES).where(BATCHES.c.state == RUNNING)
+        if since is not None:
+            query = query.where(BATCHES.c.created_at >= micros(since))
+        query = query.order_by(BATCHES.c.created_at, BATCHES.c.name)
+        with self._database.reading() as connection:
+            return [_read(row._asdict()) for row in connection.execute(query).all()]
+
+    def amend(self, batch: Batch, owner: str | None) -> bool:
+        """Notes what is known of it by now: source, fingerprint, rate and total. False where
+        ``owner`` is not who has it."""
+        values = {name: _new(batch)[name] for name in ("source", "fingerprint", "rate", "total")}
+        change = _change(batch.name).where(BATCHES.c.owner.is_not_distinct_from(owner))
+        change = change.values(values | {"beat_at": _now()}).returning(BATCHES.c.name)
+        with self._database.writing() as connection:
+            return connection.execute(change).scalar() is not None
+
     def order(self, name: str, state: str, only: Iterable[str]) -> bool:
         """Changes the state, where it is one of ``only``; whoever runs the batch sees it soon."""
         change = update(BATCHES).where(BATCHES.c.name == name, BATCHES.c.state.in_(tuple(only)))
@@ -173,15 +188,23 @@ class Batches:
             return connection.execute(change).scalar() is not None
 
     def take(
-        self, name: str, owner: str, alive: Callable[[Batch], bool], repeats: int
+        self,
+        name: str,
+        owner: str,
+        alive: Callable[[Batch], bool],
+        repeats: int,
+        only: Collection[str] = (),
     ) -> Batch | None:
-        """Makes ``owner`` the one that runs it, unless there is one that is ``alive``.
+        """Makes ``owner`` the one that runs it, unless there is one that is ``alive``, or its
+        state is not one of ``only``, where these are given.
 
         Who was killed may have published up to ``repeats`` rows that it could not note.
         """
         with self._database.writing() as connection:
             found = _find(connection, name, lock=True)
             if found is None or (found.owner and alive(found)):
+                return None
+            if only and found.state not in only:
                 return None
             more = repeats if found.owner else 0
             values = {"owner": owner, "state": RUNNING, "beat_at": _now(), "changed_at": _now()}
@@ -249,6 +272,11 @@ def _note_failures(connection: Connection, name: str, progress: BatchProgress) -
         connection.execute(insert(BATCH_FAILURES), new)
     count = select(func.count()).select_from(BATCH_FAILURES).where(columns.batch == name)
     connection.execute(_change(name).values(failed=count.scalar_subquery()))
+
+
+def insert_batch(connection: Connection, batch: Batch) -> None:
+    """Notes a new batch within a transaction that notes more."""
+    connection.execute(insert(BATCHES).values(_new(batch)))
 
 
 def _new(batch: Batch) -> dict[str, Any]:

@@ -12,10 +12,14 @@ from notify.spelling import digest
 
 _ROW: Final = re.compile(r"(.+):[0-9]+")
 _OCCURRENCE: Final = re.compile(r"schedule:([a-z0-9][a-z0-9_-]*):.+")
+# A row of a schedule's audience: its batch is named after the schedule and the planned instant.
+_AUDIENCE: Final = re.compile(
+    r"schedule-([a-z0-9][a-z0-9_-]*)-\d{8}T\d{6}(?:\d{6})?Z:\d+", re.ASCII
+)
 _BATCH: Final = "batch"
 _MAX_WORDS: Final = 4000
 _MAX_NAME: Final = 64
-_MAX_VALUE: Final = 256
+MAX_VALUE: Final = 256
 
 
 def facets(
@@ -48,8 +52,8 @@ def batch_of(id: str | None, labels: Mapping[str, str]) -> str | None:
 
 
 def schedule_of(id: str | None) -> str | None:
-    """The schedule whose occurrence has this id."""
-    occurrence = _OCCURRENCE.fullmatch(id or "")
+    """The schedule whose occurrence has this id, or whose audience has this row."""
+    occurrence = _OCCURRENCE.fullmatch(id or "") or _AUDIENCE.fullmatch(id or "")
     return occurrence[1] if occurrence else None
 
 
@@ -66,7 +70,7 @@ def label_pairs(labels: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def label_pair(name: str, value: str) -> tuple[str, str]:
-    return clean(name)[:_MAX_NAME], clean(value)[:_MAX_VALUE]
+    return clean(name)[:_MAX_NAME], clean(value)[:MAX_VALUE]
 
 
 def clean(text: str) -> str:
@@ -81,4 +85,4 @@ def _data(data: Any) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    return clean(value)[:_MAX_VALUE] if isinstance(value, str) and value else None
+    return clean(value)[:MAX_VALUE] if isinstance(value, str) and value else None

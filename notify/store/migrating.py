@@ -8,9 +8,10 @@ from importlib.resources import files
 from threading import Lock
 from typing import Final
 
-from sqlalchemy import Connection, func, inspect, select, text
+from sqlalchemy import Connection, func, inspect, select, text, update
 
 from notify.errors import StoreUnavailable
+from notify.store.engine import Database, be_patient
 from notify.store.schema import META, VERSION
 
 _VERSIONS: Final = "alembic_version"
@@ -44,8 +45,19 @@ def check_version(found: int | None) -> None:
         )
 
 
-def migrate(connection: Connection) -> None:
+def make_newest(database: Database) -> None:
+    """Any number of processes may do so at once: all or nothing, and the first does it."""
+    with database.reading() as connection:
+        found = version(connection)
+    if found != VERSION:
+        with database.writing() as connection:
+            _migrate(connection)
+
+
+def _migrate(connection: Connection) -> None:
     """Makes the schema the newest, inside the connection's transaction."""
+    # A migration of a million letters takes minutes, and so does waiting for who does it.
+    be_patient(connection)
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
     found = version(connection)
@@ -67,5 +79,6 @@ def _upgrade(connection: Connection, found: int | None) -> None:
     config.attributes["connection"] = connection
     if found is not None and _VERSIONS not in inspect(connection).get_table_names():
         command.stamp(config, str(found))
-    command.upgrade(config, "head")
+    command.upgrade(config, str(VERSION))
+    connection.execute(update(META).where(META.c.name == "schema").values(value=VERSION))
     check_version(version(connection))

@@ -1,17 +1,35 @@
 """Deleting dead letters for good: by age, by number, by what they are."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, or_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    union,
+)
 
 from notify.store.engine import Database
 from notify.store.filters import Filter, beyond, in_order, matching
+from notify.store.narrowing import narrowest
+from notify.store.replaytables import REPLAY_LETTERS
 from notify.store.rows import OPEN, PUBLISHING, micros
 from notify.store.schema import DEAD_LETTERS, LABELS, REPLAYS
 
 _BATCH: Final = 500
+# What keeps a letter: a replay of it that is not over.
+_HOLDS: Final = (
+    (REPLAYS.c.dead_seq, REPLAYS.c.state == PUBLISHING),
+    (REPLAY_LETTERS.c.dead_seq, REPLAY_LETTERS.c.result.is_(None)),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,7 +37,7 @@ class Purge:
     """Letters that match ``wanted``, died before ``before`` and are not among the latest ``keep``.
 
     Open ones stay unless they died before ``open_before``: somebody may still want to send them.
-    One whose replay is being published stays in any case.
+    One that is being replayed, or waits for its turn in a replay, stays in any case.
     """
 
     wanted: Filter
@@ -28,46 +46,64 @@ class Purge:
     keep: int | None = None
 
 
-def count(connection: Connection, purge: Purge) -> dict[str, int]:
-    """By reason, the most first."""
-    columns = (DEAD_LETTERS.c.reason, func.count())
-    query = _doomed(connection, purge, *columns).group_by(DEAD_LETTERS.c.reason)
-    query = query.order_by(func.count().desc(), DEAD_LETTERS.c.reason)
-    return dict(connection.execute(query).all())
+def count(connection: Connection, purges: Sequence[Purge]) -> dict[str, int]:
+    """What any of them would delete, by reason, the most first."""
+    columns = (DEAD_LETTERS.c.seq, DEAD_LETTERS.c.reason)
+    found = union(*(_doomed(connection, purge, *columns) for purge in purges)).subquery()
+    number = func.count().label("number")
+    query = select(found.c.reason, number).group_by(found.c.reason)
+    rows = connection.execute(query.order_by(number.desc(), found.c.reason))
+    return {row[0]: row[1] for row in rows}
 
 
-def _delete_some(connection: Connection, query: Select[Any]) -> int:
-    seqs = list(connection.execute(query.limit(_BATCH)).scalars())
+def _delete_some(connection: Connection, query: Select[Any]) -> tuple[int, int]:
+    """How many were found, and how many of them deleted.
+
+    Where others may write at once, what they hold is passed over; then nobody can take it.
+    """
+    locked = query.with_for_update(skip_locked=True, of=DEAD_LETTERS)
+    found = list(connection.execute(locked.limit(_BATCH)).scalars())
+    held: set[int] = set()
+    for seq, waits in _HOLDS:
+        query = select(seq).where(seq.in_(found), waits)
+        held.update(connection.execute(query).scalars())
+    seqs = [seq for seq in found if seq not in held]
     for column in (LABELS.c.dead_seq, REPLAYS.c.dead_seq, DEAD_LETTERS.c.seq):
         connection.execute(delete(column.table).where(column.in_(seqs)))
-    return len(seqs)
+    return len(found), len(seqs)
 
 
-def delete_all(database: Database, purge: Purge) -> int:
-    """In transactions so short that the archiver does not notice them."""
+def go_on() -> bool:
+    """Never stops."""
+    return False
+
+
+def delete_all(database: Database, purge: Purge, stop: Callable[[], bool] = go_on) -> int:
+    """In transactions so short that the archiver does not notice them; ``stop`` is asked, and
+    may wait, between two of them."""
     with database.reading() as connection:
         query = _doomed(connection, purge, DEAD_LETTERS.c.seq)
     total = 0
     while True:
         with database.writing() as connection:
-            deleted = _delete_some(connection, query)
+            found, deleted = _delete_some(connection, query)
         total += deleted
-        if deleted < _BATCH:
+        if found < _BATCH or stop():
             return total
 
 
 def _doomed(connection: Connection, purge: Purge, *columns: Any) -> Select[Any]:
     letters = DEAD_LETTERS.c
-    query = matching(purge.wanted, *columns)
+    wanted = narrowest(connection, purge.wanted)
+    query = matching(wanted, *columns)
     if purge.before is not None:
         query = query.where(letters.dead_at < micros(purge.before))
     if purge.open_before is not None:
         old = letters.dead_at < micros(purge.open_before)
         query = query.where(or_(letters.state != OPEN, old))
     if purge.keep is not None:
-        query = query.where(_not_kept(connection, purge.wanted, purge.keep))
-    running = exists().where(REPLAYS.c.dead_seq == letters.seq, REPLAYS.c.state == PUBLISHING)
-    return query.where(~running)
+        query = query.where(_not_kept(connection, wanted, purge.keep))
+    return query.where(*(~exists().where(seq == letters.seq, waits) for seq, waits in _HOLDS))
 
 
 def _not_kept(connection: Connection, wanted: Filter, keep: int) -> ColumnElement[bool]:

@@ -24,6 +24,8 @@ _TIMES: Final = ("first_queued", "dead_at")
 _TEXTS: Final = (
     *("id", "digest", "channel", "priority", "recipient", "provider", "reason", "detail", "trace"),
 )
+# What anybody may have written, and a database's index does not take at any length.
+_INDEXED: Final = ("channel", "provider", "reason")
 _AS_THEY_ARE: Final = (
     *("id", "generation", "attempt", "digest", "channel", "priority", "recipient"),
     *("reason", "detail", "raw", "trace"),
@@ -89,6 +91,7 @@ def to_rows(letters: Iterable[DeadLetter], now: datetime) -> list[dict[str, Any]
 def _row(letter: DeadLetter) -> dict[str, Any]:
     row = {name: getattr(letter, name) for name in (*_AS_THEY_ARE, "provider")}
     row |= {name: clean(row[name]) for name in _TEXTS}
+    row |= {name: row[name] and row[name][: facets.MAX_VALUE] for name in _INDEXED}
     row |= {name: _to_json(getattr(letter, name)) for name in _JSON}
     row |= {name: micros(getattr(letter, name)) for name in _TIMES}
     return row | _searched(letter) | {"count": 1, "state": OPEN}

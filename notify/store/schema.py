@@ -3,6 +3,8 @@
 Times are microseconds since 1970 in UTC; structured values are JSON in ASCII.
 """
 
+import re
+from importlib.resources import files
 from typing import Final
 
 from sqlalchemy import (
@@ -19,12 +21,30 @@ from sqlalchemy import (
     column,
 )
 
-# What the newest of the migrations makes: these tables.
-VERSION: Final = 2
+_MIGRATION: Final = re.compile(r"v([0-9]+)_[a-z0-9_]+\.py")
+
+
+def _newest() -> int:
+    """The number of the last migration; they are numbered from 1 without a gap."""
+    folder = files("notify").joinpath("store", "migrations", "versions")
+    found = {
+        int(match[1]) for each in folder.iterdir() if (match := _MIGRATION.fullmatch(each.name))
+    }
+    return next(number for number in range(len(found) + 1) if number + 1 not in found)
+
+
+# What the newest of the migrations makes: the tables of ``METADATA``, see ``tables``.
+VERSION: Final = _newest()
 
 METADATA: Final = MetaData()
 # SQLite numbers rows only in a column that is declared INTEGER.
 _Serial: Final = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _searched(length: int | None = None) -> String:
+    """Ordered by bytes in every database, whatever language the database speaks."""
+    kind = Text if length is None else String
+    return kind(length).with_variant(kind(length, collation="C"), "postgresql")
 
 
 def _sparse_index(name: str) -> Index:
@@ -46,16 +66,16 @@ DEAD_LETTERS: Final = Table(
     "dead_letters",
     METADATA,
     Column("seq", _Serial, primary_key=True, autoincrement=True),
-    Column("identity", String(64), nullable=False, unique=True),
-    Column("id", String(128)),
+    Column("identity", _searched(64), nullable=False, unique=True),
+    Column("id", _searched(128)),
     Column("generation", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("digest", Text),
-    Column("channel", Text),
+    Column("channel", _searched()),
     Column("priority", Text),
     Column("recipient", Text),
-    Column("provider", Text),
-    Column("reason", Text, nullable=False),
+    Column("provider", _searched()),
+    Column("reason", _searched(), nullable=False),
     Column("detail", Text, nullable=False),
     Column("notification", Text),
     Column("attempts", Text, nullable=False),
@@ -67,13 +87,13 @@ DEAD_LETTERS: Final = Table(
     Column("dead_at", BigInteger, nullable=False),
     Column("archived_at", BigInteger, nullable=False),
     Column("count", Integer, nullable=False),
-    Column("state", String(16), nullable=False),
+    Column("state", _searched(16), nullable=False),
     # From here on: what is searched for, see ``facets``.
-    Column("code", Text),
-    Column("template", Text),
-    Column("batch", Text),
-    Column("schedule", Text),
-    Column("recipient_key", String(32)),
+    Column("code", _searched()),
+    Column("template", _searched()),
+    Column("batch", _searched()),
+    Column("schedule", _searched()),
+    Column("recipient_key", _searched(32)),
     Column("words", Text),
     Index("dead_letters_id", "id"),
     Index("dead_letters_dead_at", "dead_at"),
@@ -91,8 +111,8 @@ DEAD_LETTERS: Final = Table(
 LABELS: Final = Table(
     "dead_labels",
     METADATA,
-    Column("name", String(64), primary_key=True),
-    Column("value", String(256), primary_key=True),
+    Column("name", _searched(64), primary_key=True),
+    Column("value", _searched(256), primary_key=True),
     Column("dead_at", BigInteger, primary_key=True),
     Column("dead_seq", _Serial, ForeignKey("dead_letters.seq"), primary_key=True),
     Index("dead_labels_dead_seq", "dead_seq"),

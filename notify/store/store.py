@@ -1,27 +1,28 @@
 """The archive's operations, each one transaction. Safe in threads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, case, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Select, func, insert, select, update
 
 from notify.deadletter import DeadLetter
-from notify.errors import NotFound, StoreUnavailable
-from notify.store import backups, purging, rows
+from notify.errors import NotFound
+from notify.store import adding, backups, copying, purging, rows
+from notify.store.backups import Backup
 from notify.store.counting import count_by
 from notify.store.engine import Database
-from notify.store.filters import Filter, beyond, in_order, matching
-from notify.store.migrating import check_version, migrate, version
+from notify.store.filters import Filter, beyond, in_order, matching, on_page
+from notify.store.migrating import check_version, make_newest, version
+from notify.store.narrowing import narrowest
 from notify.store.purging import Purge
 from notify.store.rows import ArchivedLetter, Replay, Reveal
-from notify.store.schema import DEAD_LETTERS, LABELS, META, REPLAYS, REVEALS, VERSION
+from notify.store.schema import DEAD_LETTERS, META, REPLAYS, REVEALS, VERSION
 
 _PAGE: Final = 500
-_UPSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
+_BEYOND: Final = 2**63  # no number of a row
 
 
 class Store:
@@ -29,18 +30,13 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._database = Database(url)
-        if self._database.dialect not in _UPSERTS:
-            raise StoreUnavailable("the archive must be SQLite or PostgreSQL")
 
     def create(self) -> None:
         """Makes the tables what they must be; any number of processes may do so at once.
 
         An archive of an earlier version is migrated, all or nothing.
         """
-        if self.version() == VERSION:
-            return
-        with self._database.writing() as connection:
-            migrate(connection)
+        make_newest(self._database)
 
     def check(self) -> None:
         """Whether the archive can be read and written."""
@@ -62,23 +58,23 @@ class Store:
         if not all_rows:
             return 0
         with self._database.writing() as connection:
-            known = _seqs(connection, [row["identity"] for row in all_rows])
-            connection.execute(_upsert(self._database.dialect), all_rows)
-            new = [row for row in all_rows if row["identity"] not in known]
-            _add_labels(connection, [row for row in new if row["labels"] != "{}"])
-        return len(new)
+            return adding.add(connection, all_rows)
 
     def find(self, wanted: Filter) -> list[ArchivedLetter]:
         """The latest first, or as the filter says. Raises ``NotFound`` for a wrong ``after``."""
-        query = in_order(matching(wanted, DEAD_LETTERS), wanted)
-        if wanted.after is not None:
-            query = query.where(beyond(wanted, self._dead_at(wanted.after), wanted.after))
-        return self._letters(query.limit(wanted.limit).offset(wanted.offset))
+        with self._database.reading() as connection:
+            wanted = narrowest(connection, wanted)
+            query = on_page(in_order(matching(wanted, DEAD_LETTERS), wanted), wanted)
+            if wanted.after is not None:
+                dead_at = _dead_at(connection, wanted.after)
+                query = query.where(beyond(wanted, dead_at, wanted.after))
+            return _letters(connection, query)
 
     def stream(self, wanted: Filter) -> Iterator[ArchivedLetter]:
         """All of them, a page at a time: in little memory, and without holding the archive."""
-        page = replace(wanted, limit=_PAGE, offset=0)
-        query = in_order(matching(page, DEAD_LETTERS), page).limit(_PAGE)
+        with self._database.reading() as connection:
+            page = replace(narrowest(connection, wanted), limit=_PAGE, offset=0)
+        query = on_page(in_order(matching(page, DEAD_LETTERS), page), page)
         found = self._letters(query)
         while found:
             yield from found
@@ -88,18 +84,22 @@ class Store:
 
     def get(self, key: int | str) -> list[ArchivedLetter]:
         """By number of the dead letter or by id of the notification; the earliest first."""
-        column = DEAD_LETTERS.c.seq if isinstance(key, int) else DEAD_LETTERS.c.id
-        query = select(DEAD_LETTERS).where(column == key)
-        return self._letters(query.order_by(DEAD_LETTERS.c.seq))
+        columns = DEAD_LETTERS.c
+        if isinstance(key, int):
+            query = select(DEAD_LETTERS).where(columns.seq == (key if key < _BEYOND else 0))
+        else:
+            query = select(DEAD_LETTERS).where(columns.id == rows.clean(key))
+        return self._letters(query.order_by(columns.seq))
 
     def count(self, wanted: Filter, at_most: int | None = None) -> int:
         """How many match; with ``at_most`` it stops there, because a million takes a while."""
-        if at_most is None:
-            query = matching(wanted, func.count())
-        else:
-            some = matching(wanted, DEAD_LETTERS.c.seq).limit(at_most)
-            query = select(func.count()).select_from(some.subquery())
         with self._database.reading() as connection:
+            wanted = narrowest(connection, wanted)
+            if at_most is None:
+                query = matching(wanted, func.count())
+            else:
+                some = matching(wanted, DEAD_LETTERS.c.seq).limit(at_most)
+                query = select(func.count()).select_from(some.subquery())
             return int(connection.execute(query).scalar_one())
 
     def counts_by(self, field: str, wanted: Filter) -> dict[str, int]:
@@ -110,14 +110,14 @@ class Store:
         with self._database.reading() as connection:
             return count_by(connection, field, wanted)
 
-    def doomed(self, purge: Purge) -> dict[str, int]:
-        """What a purge would delete, by reason."""
+    def doomed(self, *purges: Purge) -> dict[str, int]:
+        """What any of the purges would delete, by reason."""
         with self._database.reading() as connection:
-            return purging.count(connection, purge)
+            return purging.count(connection, purges)
 
-    def purge(self, purge: Purge) -> int:
-        """Deletes for good, some at a time; returns how many letters."""
-        return purging.delete_all(self._database, purge)
+    def purge(self, purge: Purge, stop: Callable[[], bool] = purging.go_on) -> int:
+        """Deletes for good, some at a time, until ``stop``; returns how many letters."""
+        return purging.delete_all(self._database, purge, stop)
 
     def note_reveal(self, actor: str, what: str, letters: int) -> None:
         """Before personal data is shown. ``what`` must hold none."""
@@ -141,16 +141,37 @@ class Store:
         """A copy of the whole archive as it is now, while others go on writing."""
         backups.backup(self._database, target)
 
+    def inspect(self, source: Path) -> Backup:
+        """What would be restored. Raises ``InvalidInput`` for what cannot be."""
+        return backups.inspect(self._database, source)
+
     def restore(self, source: Path) -> None:
         """Replaces all that is in the archive by a backup, and migrates that."""
         backups.restore(self._database, source)
         self.create()
+
+    def content(self) -> dict[str, int]:
+        """How many rows each table has."""
+        return copying.content(self._database)
+
+    def check_empty(self) -> None:
+        """Raises ``InvalidInput`` unless it has no tables yet, or nothing in them."""
+        copying.check_target(self._database)
+
+    def copy_to(self, target: "Store", told: Callable[[str, int], None]) -> dict[str, int]:
+        """Copies all that is in the archive, or nothing; returns the numbers of rows.
+
+        ``told`` is told of each table how many more rows were copied. What others write
+        meanwhile is not copied. Raises ``InvalidInput`` where there is something already.
+        """
+        return copying.copy_all(self._database, target._database, told)
 
     def begin_replay(self, seq: int, actor: str, new_generation: int, now: datetime) -> int:
         """Notes the intention before anything is published; returns the replay's number."""
         with self._database.writing() as connection:
             columns = DEAD_LETTERS.c
             query = select(columns.generation).where(columns.seq == seq)
+            query = query.with_for_update(read=True, key_share=True)  # a purge waits, or we do
             generation = connection.execute(query).scalar()
             if generation is None:
                 raise NotFound(f"there is no dead letter {seq}")
@@ -185,41 +206,19 @@ class Store:
             found = connection.execute(query).all()
         return [rows.to_replay(row._asdict()) for row in found]
 
-    def _dead_at(self, seq: int) -> int:
-        query = select(DEAD_LETTERS.c.dead_at).where(DEAD_LETTERS.c.seq == seq)
-        with self._database.reading() as connection:
-            found = connection.execute(query).scalar()
-        if found is None:
-            raise NotFound(f"there is no dead letter {seq}")
-        return int(found)
-
     def _letters(self, query: Select[Any]) -> list[ArchivedLetter]:
         with self._database.reading() as connection:
-            found = connection.execute(query).all()
-        return [rows.from_row(row._asdict()) for row in found]
+            return _letters(connection, query)
 
 
-def _seqs(connection: Connection, identities: list[str]) -> dict[str, int]:
-    """The numbers of those that are there."""
-    columns = DEAD_LETTERS.c
-    query = select(columns.identity, columns.seq).where(columns.identity.in_(identities))
-    return dict(connection.execute(query).all())
+def _letters(connection: Connection, query: Select[Any]) -> list[ArchivedLetter]:
+    found = connection.execute(query).all()
+    return [rows.from_row(row._asdict()) for row in found]
 
 
-def _add_labels(connection: Connection, new: list[dict[str, Any]]) -> None:
-    if not new:
-        return
-    seqs = _seqs(connection, [row["identity"] for row in new])
-    labels = [each for row in new for each in rows.label_rows(row, seqs[row["identity"]])]
-    connection.execute(insert(LABELS), labels)
-
-
-def _upsert(dialect: str) -> Any:
-    """A letter that is there stays as it is; only what has no id is counted."""
-    statement = _UPSERTS[dialect](DEAD_LETTERS)
-    columns = DEAD_LETTERS.c
-    more = columns.count + statement.excluded.count
-    return statement.on_conflict_do_update(
-        index_elements=[columns.identity],
-        set_={"count": case((columns.id.is_(None), more), else_=columns.count)},
-    )
+def _dead_at(connection: Connection, seq: int) -> int:
+    query = select(DEAD_LETTERS.c.dead_at).where(DEAD_LETTERS.c.seq == seq)
+    found = connection.execute(query).scalar() if seq < _BEYOND else None
+    if found is None:
+        raise NotFound(f"there is no dead letter {seq}")
+    return int(found)

@@ -1,6 +1,5 @@
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from notify.local import Servers
 from notify.store import Store
 from tests.archive.rabbit import Rabbit
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture
@@ -19,8 +19,20 @@ def rabbit(servers: Servers, vhost: Any) -> Rabbit:
     return declared
 
 
+# For what PostgreSQL does in other ways.
+on_sqlite = pytest.mark.parametrize("archive_url", ["sqlite"], indirect=True)
+on_postgresql = pytest.mark.parametrize("archive_url", ["postgresql"], indirect=True)
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(Store(f"sqlite:///{tmp_path}/archive.sqlite3")) as opened:
+def empty_postgresql(archive_url: str, postgres: PostgresServer) -> Iterator[str]:
+    """A database without tables beside that of the archive."""
+    with postgres.database(empty=True) as url:
+        yield url
+
+
+@pytest.fixture
+def store(archive_url: str) -> Iterator[Store]:
+    with closing(Store(archive_url)) as opened:
         opened.create()
         yield opened

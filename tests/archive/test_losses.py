@@ -19,12 +19,12 @@ pytestmark = pytest.mark.broker
 
 
 def test_killed_between_commit_and_acknowledgement(
-    rabbit: Rabbit, store: Store, tmp_path: Path
+    rabbit: Rabbit, store: Store, archive_url: str
 ) -> None:
     rabbit.kill(letters(300))
     command = [sys.executable, "-m", "tests.archive.killed", rabbit.url]
     for _ in range(4):
-        killed = subprocess.run([*command, f"sqlite:///{tmp_path}/archive.sqlite3"], timeout=30)
+        killed = subprocess.run([*command, archive_url], timeout=30)
         assert killed.returncode == -signal.SIGKILL
     assert 60 <= store.count(ALL) < 300
     with archiving(rabbit.url, store=store):

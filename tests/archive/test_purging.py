@@ -10,6 +10,7 @@ import pytest
 from notify.errors import InvalidInput, StoreUnavailable
 from notify.outcomes import Reason
 from notify.store import SCHEMA, Filter, Purge, Store, inspect_backup
+from tests.archive.conftest import on_sqlite
 from tests.archive.letters import NOW, dead
 
 DAY = timedelta(days=1)
@@ -43,7 +44,7 @@ def purge(**changes: object) -> Purge:
         (purge(before=NOW + 5 * DAY, keep=3), [3, 4, 5]),
         (purge(before=NOW + 1 * DAY, keep=3), [1, 2, 3, 4, 5]),
         (purge(keep=1, wanted=Filter(reason="refused")), [1, 3, 4, 5]),
-        (purge(keep=0, wanted=Filter(label=("team", "ops"), state="replayed")), [3, 4, 5]),
+        (purge(keep=0, wanted=Filter(labels=(("team", "ops"),), state="replayed")), [3, 4, 5]),
         (purge(keep=0, open_before=NOW), [3, 4, 5]),
         (purge(keep=0, open_before=NOW + 4 * DAY), [4, 5]),
         (purge(before=NOW + 9 * DAY, open_before=NOW + 4 * DAY), [4, 5]),
@@ -79,12 +80,14 @@ def test_a_number_is_not_used_again(filled: Store) -> None:
     assert filled.find(Filter())[0].seq == 7
 
 
+@on_sqlite
 def test_nothing_of_it_is_left_in_the_file(filled: Store, tmp_path: Path) -> None:
     assert filled.purge(purge(keep=0)) == 6
     filled.close()
     assert b"15112345678" not in (tmp_path / "archive.sqlite3").read_bytes()
 
 
+@on_sqlite
 def test_a_backup_is_a_whole_archive_of_its_owner(filled: Store, tmp_path: Path) -> None:
     target = tmp_path / "backup.sqlite3"
     filled.backup(target)
@@ -99,6 +102,7 @@ def test_a_backup_is_a_whole_archive_of_its_owner(filled: Store, tmp_path: Path)
         assert opened.find(Filter()) == filled.find(Filter())
 
 
+@on_sqlite
 def test_a_restore_replaces_what_is_there(filled: Store, tmp_path: Path) -> None:
     """Others have the archive open meanwhile."""
     target = tmp_path / "backup.sqlite3"
@@ -115,6 +119,7 @@ def test_a_restore_replaces_what_is_there(filled: Store, tmp_path: Path) -> None
         assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
 
 
+@on_sqlite
 def test_a_backup_of_before_is_migrated(store: Store, tmp_path: Path) -> None:
     from tests.archive.test_migrations import FIRST, prepare
 
@@ -125,6 +130,7 @@ def test_a_backup_of_before_is_migrated(store: Store, tmp_path: Path) -> None:
     assert store.count(Filter(batch="file-2f")) == 1
 
 
+@on_sqlite
 def test_a_newer_backup_is_refused(filled: Store, tmp_path: Path) -> None:
     target = tmp_path / "backup.sqlite3"
     filled.backup(target)
@@ -135,6 +141,7 @@ def test_a_newer_backup_is_refused(filled: Store, tmp_path: Path) -> None:
     assert filled.count(Filter()) == 6
 
 
+@on_sqlite
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 100, None])
 def test_what_is_no_backup(filled: Store, tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "wrong"
@@ -145,6 +152,7 @@ def test_what_is_no_backup(filled: Store, tmp_path: Path, content: bytes | None)
     assert filled.count(Filter()) == 6
 
 
+@on_sqlite
 def test_a_damaged_backup(filled: Store, tmp_path: Path) -> None:
     target = tmp_path / "backup.sqlite3"
     filled.backup(target)
@@ -156,6 +164,7 @@ def test_a_damaged_backup(filled: Store, tmp_path: Path) -> None:
     assert filled.count(Filter()) == 6
 
 
+@on_sqlite
 def test_a_backup_while_others_write(filled: Store, tmp_path: Path) -> None:
     with filled._database.writing() as connection:
         connection.exec_driver_sql("UPDATE dead_letters SET count = 2")

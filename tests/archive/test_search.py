@@ -48,12 +48,12 @@ def filled(store: Store) -> Store:
         (Filter(template="welcome"), ["templated"]),
         (Filter(recipient="ada@EXAMPLE.com"), ["schedule:stand-up:20270301T090000Z"]),
         (Filter(recipient="not a number"), ["nobody"]),
-        (Filter(label=("team", "shop")), ["labelled", "schedule:stand-up:20270301T090000Z"]),
-        (Filter(label=("team", "shop"), channel="sms"), ["labelled"]),
-        (Filter(label=("team", "shop"), id="labelled"), ["labelled"]),
-        (Filter(label=("team", "shop"), until=NOW + timedelta(hours=3), limit=9), ["schedule"]),
-        (Filter(label=("odd", "a\x00\ud800")), ["labelled"]),
-        (Filter(label=("team", "shop"), oldest=True), ["schedule", "labelled"]),
+        (Filter(labels=(("team", "shop"),)), ["labelled", "schedule:stand-up:20270301T090000Z"]),
+        (Filter(labels=(("team", "shop"),), channel="sms"), ["labelled"]),
+        (Filter(labels=(("team", "shop"),), id="labelled"), ["labelled"]),
+        (Filter(labels=(("team", "shop"),), until=NOW + timedelta(hours=3), limit=9), ["schedule"]),
+        (Filter(labels=(("odd", "a\x00\ud800"),)), ["labelled"]),
+        (Filter(labels=(("team", "shop"),), oldest=True), ["schedule", "labelled"]),
         (Filter(text="grün_"), ["worded"]),
         (Filter(text="100 % g"), ["worded"]),
         (Filter(text="100 _ g"), []),
@@ -68,7 +68,7 @@ def filled(store: Store) -> Store:
         (Filter(id=""), ["None"]),
         (Filter(after=3), ["file-2f:18", "file-2f:17"]),
         (Filter(after=2, oldest=True, limit=2), ["schedule", "coded"]),
-        (Filter(after=5, label=("team", "shop")), ["schedule"]),
+        (Filter(after=5, labels=(("team", "shop"),)), ["schedule"]),
     ],
 )
 def test_what_is_found(filled: Store, wanted: Filter, found: list[str]) -> None:
@@ -121,7 +121,7 @@ def test_counts(filled: Store, field: str, counts: dict[str, int]) -> None:
 def test_counts_by_hour_and_of_some(filled: Store) -> None:
     by_hour = filled.counts_by("hour", Filter(batch="file-2f"))
     assert list(by_hour.items()) == [("2026-03-01 12:00", 1), ("2026-03-01 13:00", 1)]
-    assert filled.counts_by("label.team", Filter(label=("team", "shop"))) == {"shop": 2}
+    assert filled.counts_by("label.team", Filter(labels=(("team", "shop"),))) == {"shop": 2}
     assert filled.count(Filter(), at_most=4) == 4
     with pytest.raises(NotFound, match=r"label\.NAME"):
         filled.counts_by("recipient", Filter())

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -19,9 +18,8 @@ from notify.store.batches import (
 
 
 @pytest.fixture
-def batches(tmp_path: Path) -> Iterator[Batches]:
-    url = f"sqlite:///{tmp_path}/archive.sqlite3"
-    with closing(Store(url)) as store, closing(Batches(url)) as opened:
+def batches(archive_url: str) -> Iterator[Batches]:
+    with closing(Store(archive_url)) as store, closing(Batches(archive_url)) as opened:
         store.create()
         opened.create()
         opened.create()

@@ -118,6 +118,42 @@ def test_an_installation_that_was_interrupted_is_done_again(tmp_path: Path) -> N
     assert "half-done" in outcome.lines
 
 
+CLUSTERS = "etc/postgresql-common/createcluster.conf"
+
+
+@pytest.mark.parametrize("before", [None, "create_main_cluster = true\n"])
+@pytest.mark.parametrize("end", ["release_services", "exit 1", "kill -INT $$", "kill -KILL $$"])
+def test_while_packages_are_installed_no_cluster_is_made(
+    before: str | None, end: str, system: Path
+) -> None:
+    settings = system / CLUSTERS
+    if before is not None:
+        settings.parent.mkdir(parents=True)
+        settings.write_text(before)
+    outcome = run_in_root(f"protect_services a\ncat $root/{CLUSTERS}\n{end}\n", system)
+    assert outcome.lines[-1] == "create_main_cluster = false"
+    if "KILL" in end:
+        run_in_root("protect_services a\nrelease_services\n", system)
+    assert settings.parent.exists() == bool(before)
+    assert [path.read_text() for path in settings.parent.glob("*")] == ([before] if before else [])
+
+
+def test_settings_that_the_package_brings_stay(system: Path) -> None:
+    """Debian's ucf puts them beside ours."""
+    brought = f"echo shipped >$root/{CLUSTERS}.ucf-dist\n"
+    outcome = run_in_root(f"protect_services a\n{brought}release_services\n", system)
+    assert outcome.code == 0, outcome
+    (settings,) = (system / CLUSTERS).parent.iterdir()
+    assert (settings.name, settings.read_text()) == ("createcluster.conf", "shipped\n")
+
+
+def test_postgresql_is_for_tests_only(tmp_path: Path) -> None:
+    nothing = "has_postgresql() { return 1; }\ncommand() { return 1; }\n"
+    assert run(f"{nothing}missing_tools\n", directory=tmp_path).lines == []
+    outcome = run(f"{nothing}for_tests=--tests\nmissing_tools\n", directory=tmp_path)
+    assert outcome.lines == ["prometheus", "postgresql"]
+
+
 def test_given_servers_are_not_installed(tmp_path: Path) -> None:
     nothing = "has_rabbitmq() { return 1; }\nhas_redis() { return 1; }\n"
     given = "NOTIFY_BROKER_URLS=amqp://a NOTIFY_REDIS_URL=redis://b\n"

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from notify.store.schema import METADATA
+from notify.store.tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

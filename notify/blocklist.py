@@ -5,6 +5,7 @@ suppressed at once; an endpoint that only fails, after some days. Both last unti
 removes them. What is sent to them meanwhile is archived.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,7 +51,14 @@ class Blocklist:
 
     def blocked(self, notification: Notification) -> Block | None:
         """Why it must not be sent, or None."""
-        found = self._suppressions.get(notification.channel, notification.recipient)
+        return self._block(self._suppressions.get(notification.channel, notification.recipient))
+
+    def blocked_of(self, notifications: Sequence[Notification]) -> list[Block | None]:
+        """For each why it must not be sent, or None, in one round trip."""
+        recipients = [(each.channel, each.recipient) for each in notifications]
+        return [self._block(found) for found in self._suppressions.get_many(recipients)]
+
+    def _block(self, found: Suppression | None) -> Block | None:
         if found is None:
             return None
         return Block(

@@ -40,7 +40,7 @@ def check(
     with all others is on disk.
     """
     account = Account()
-    with closing(_Seen()) as seen:
+    with closing(Seen()) as seen:
         for row in source.rows():
             account.rows += 1
             account.last = row.number
@@ -54,7 +54,7 @@ def check(
     return account
 
 
-def _add(account: Account, notification: Notification, seen: "_Seen", batch: str) -> None:
+def _add(account: Account, notification: Notification, seen: "Seen", batch: str) -> None:
     channel = notification.channel
     load = account.loads.setdefault(channel, Load())
     load.messages += 1
@@ -65,7 +65,7 @@ def _add(account: Account, notification: Notification, seen: "_Seen", batch: str
         account.same_id += seen.before(f"id {notification.id}")
 
 
-class _Seen:
+class Seen:
     """Which texts came before, as 64 bits of each in a temporary database."""
 
     def __init__(self) -> None:

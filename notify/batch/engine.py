@@ -1,4 +1,4 @@
-"""Publishes the rows of a batch, and notes how far it has come.
+"""Publishes the rows of a batch through its outlet, and notes how far it has come.
 
 At most ``window`` rows beyond the cursor that is noted in the archive are ever published.
 So a kill costs at most so many copies, which their ids give away, and never a row: what the
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from notify.batch.outlet import TEMPORARY, Done, Outlet
 from notify.batch.pacing import Pacer
 from notify.batch.progress import Progress
 from notify.batch.source import Source
 from notify.batch.trouble import Trouble
-from notify.errors import NotifyError, QueueFull, Unavailable, Unconfirmed
-from notify.notification import Notification
-from notify.publish import Client, Sent
+from notify.errors import NotifyError
 from notify.rows import Row
 from notify.store.batches import PAUSED, RUNNING, Batch, Batches
 
@@ -29,7 +28,6 @@ _BEAT: Final = 0.5
 # A longer wait for the next row is spent with nothing under way.
 _SHORT_WAIT: Final = 0.1
 _SHORTEST: Final = 0.01
-_AGAIN: Final = (QueueFull, Unavailable, Unconfirmed)
 
 
 class LostLease(NotifyError):
@@ -61,8 +59,7 @@ class _Pass(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Entry:
-    number: int
-    notification: Notification
+    row: Row
     again: bool
 
 
@@ -71,7 +68,7 @@ class Engine:
 
     def __init__(
         self,
-        client: Client,
+        outlet: Outlet,
         batches: Batches,
         batch: Batch,
         source: Source,
@@ -79,7 +76,7 @@ class Engine:
         watch: Callable[[Progress], None] = lambda _: None,
         knobs: Knobs | None = None,
     ) -> None:
-        self._client = client
+        self._outlet = outlet
         self._batches = batches
         self._batch = batch
         self._source = source
@@ -98,7 +95,7 @@ class Engine:
         # The next row, which waits for its turn.
         self._held: _Entry | None = None
         self._again: deque[_Entry] = deque()
-        self._under_way: dict[str, deque[_Entry]] = {}
+        self._under_way: dict[int, _Entry] = {}
 
     def stop(self) -> None:
         """Lets it come to an end soon, to go on another time. From a signal handler too."""
@@ -112,8 +109,8 @@ class Engine:
         """
         try:
             while self._wanted() and not self._finished():
-                for sent in self._client.send_many(self._feed(), window=self._window // 2):
-                    self._took(sent)
+                for done in self._outlet.send(self._feed(), window=self._window // 2):
+                    self._took(done)
                 self._save()
                 self._rest()
         except LostLease:
@@ -143,7 +140,7 @@ class Engine:
             else:
                 yield row, _Pass.AGAIN if row.number in failing else _Pass.OVER
 
-    def _feed(self) -> Iterator[Notification]:
+    def _feed(self) -> Iterator[Row]:
         """Ends whenever what is under way must be over before anything else can go."""
         while not self._finished() and self._may_go():
             if self._held is None:
@@ -154,8 +151,8 @@ class Engine:
                 return
             entry, self._held = self._held, None
             self._pacer.went(self._knobs.clock())
-            self._under_way.setdefault(entry.notification.id, deque()).append(entry)
-            yield entry.notification
+            self._under_way[entry.row.number] = entry
+            yield entry.row
 
     def _may_go(self) -> bool:
         now, frontier = self._knobs.clock(), self.progress.frontier
@@ -182,37 +179,27 @@ class Engine:
         if row.notification is None:
             self._refused(row, why)
             return None
-        again = why is _Pass.AGAIN
-        return _Entry(number=row.number, notification=row.notification, again=again)
+        return _Entry(row=row, again=why is _Pass.AGAIN)
 
     def _refused(self, row: Row, why: _Pass) -> None:
-        if why is _Pass.FIRST:
-            self.progress.refused(row.number)
-        else:
-            problem = f"{row.column}: {row.problem}" if row.column else row.problem
-            self.progress.failed(row.number, "", problem, again=True)
+        self.progress.refused(row.number, again=why is _Pass.AGAIN)
 
-    def _took(self, sent: Sent) -> None:
-        entry = self._entry(sent.id)
-        number, id = entry.number, entry.notification.id
-        if sent.error is None:
-            self._trouble.over()
-            self.progress.confirmed(number, entry.notification.channel, again=entry.again)
-        elif isinstance(sent.error, _AGAIN):
+    def _took(self, done: Done) -> None:
+        entry = self._under_way.pop(done.number)
+        notification = entry.row.notification
+        assert notification is not None
+        if isinstance(done.error, TEMPORARY):
             self._again.append(entry)
-            self._trouble.note(sent.error, self._knobs.clock())
+            self._trouble.note(done.error, self._knobs.clock())
+        elif done.error is not None:
+            self.progress.failed(done.number, notification.id, str(done.error), again=entry.again)
+            self._check_failures(done.error)
+        elif done.left_out:
+            self.progress.refused(done.number, again=entry.again)
         else:
-            self.progress.failed(number, id, str(sent.error), again=entry.again)
-            self._check_failures(sent.error)
+            self._trouble.over()
+            self.progress.confirmed(done.number, notification.channel, again=entry.again)
         self._watch(self.progress)
-
-    def _entry(self, id: str) -> _Entry:
-        """The first of those under way with this id."""
-        entries = self._under_way[id]
-        entry = entries.popleft()
-        if not entries:
-            del self._under_way[id]
-        return entry
 
     def _check_failures(self, error: NotifyError) -> None:
         failures = self.progress.new_failures
@@ -236,6 +223,7 @@ class Engine:
     def _save(self, leave: str | None = None) -> str:
         """Notes the progress and learns what others want. Raises ``LostLease``."""
         open_rows = max(0, self.progress.frontier.beyond - (self._held is not None))
+        self._outlet.save()
         done = self.progress.snapshot(repeats=0 if leave is None else open_rows)
         state = self._batches.save(self._batch.name, self._batch.owner or "", done, leave=leave)
         if state is None:

@@ -34,17 +34,25 @@ class Progress:
 
     def confirmed(self, number: int, channel: str, *, again: bool) -> None:
         """``again``: the cursor passed it in an earlier run, as one that failed."""
-        if number in self.failing:
-            self.failing.discard(number)
-            self._failures.pop(number, None)
-            self._mended.add(number)
+        self._mend(number)
         if again:
             self.published[channel] += 1
         else:
             self._over(number, channel)
 
-    def refused(self, number: int) -> None:
-        self._over(number, _REJECTED)
+    def refused(self, number: int, *, again: bool = False) -> None:
+        """It is not one to publish; ``again`` as in ``confirmed``."""
+        self._mend(number)
+        if again:
+            self.rejected += 1
+        else:
+            self._over(number, _REJECTED)
+
+    def _mend(self, number: int) -> None:
+        if number in self.failing:
+            self.failing.discard(number)
+            self._failures.pop(number, None)
+            self._mended.add(number)
 
     def failed(self, number: int, id: str, error: str, *, again: bool) -> None:
         self._failures[number] = BatchFailure(number=number, id=id, error=error)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from notify.batch.engine import Engine, Knobs
+from notify.batch.outlet import Outlet, Publishing
 from notify.batch.owner import lives, this_process, where
 from notify.batch.progress import Progress
 from notify.batch.source import Checked, Given, Source
@@ -73,10 +74,12 @@ def run(
     watch: Callable[[Progress], None] = lambda _: None,
     started: Callable[[Engine], None] = lambda _: None,
     knobs: Knobs | None = None,
+    outlet: Outlet | None = None,
 ) -> Batch:
     """Runs a noted batch to its end, or until it is paused, cancelled or stopped.
 
-    One that is over is returned as it is. Raises ``UsageError`` while another process runs it.
+    Without an ``outlet`` its notifications are published. One that is over is returned as it
+    is. Raises ``UsageError`` while another process runs it.
     """
     knobs = knobs or Knobs()
     batch = _found(batches, name)
@@ -87,7 +90,8 @@ def run(
     if taken is None:
         raise UsageError(f"batch {name} runs already {where(_found(batches, name))}")
     with Client(settings) as client:
-        engine = Engine(client, batches, taken, source, watch=watch, knobs=knobs)
+        way = outlet or Publishing(client)
+        engine = Engine(way, batches, taken, source, watch=watch, knobs=knobs)
         started(engine)
         engine.run()
     return _found(batches, name)

@@ -1,13 +1,13 @@
 """``notify batch``: what is published as a batch, and what became of it."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from notify.batch import lives, open_batches, where
+from notify.cli.audience_runs import resume_firing
 from notify.cli.batch_rows import batch_file, find_batch, reconcile, reconciled
 from notify.cli.context import (
     PARTLY,
@@ -19,12 +19,17 @@ from notify.cli.context import (
     say,
     user,
 )
+from notify.cli.replaying import plan_facts, resume_watched, run_order, tell_finish, tell_plan
 from notify.cli.sendfile import report, run_file
 from notify.errors import UsageError
-from notify.replay import Replayed, Replayer
-from notify.store import ArchivedLetter
+from notify.replay import OWN, Order, cancel_replay, is_replay, open_desk, plan_replay
+from notify.schedule.audience.order import is_firing
+from notify.store import Filter
 from notify.store.batches import CANCELLED, FINISHED, PAUSED, RUNNING, Batch
-from notify.store.batchletters import batch_letters
+
+# What runs and has nobody who runs it: with a schedule's, the beat goes on.
+_UNOWNED: Final = {False: "interrupted", True: "waiting"}
+_OF_A_SCHEDULE: Final = ("schedule", "planned", "actual", "why")
 
 
 @click.group()
@@ -111,7 +116,12 @@ def pause(context: Context, name: str) -> None:
 @pass_context
 def cancel(context: Context, name: str) -> None:
     """Ends a batch for good. What was published is delivered all the same."""
-    _order(context, name, CANCELLED, (RUNNING, PAUSED))
+    with open_desk(context.settings) as desk:
+        found = find_batch(desk.batches, name)
+        if found.state != CANCELLED or not is_replay(found):
+            _order(context, name, CANCELLED, (RUNNING, PAUSED))
+        if is_replay(found):
+            cancel_replay(desk, name)
 
 
 def _order(context: Context, name: str, state: str, only: Iterable[str]) -> None:
@@ -124,13 +134,21 @@ def _order(context: Context, name: str, state: str, only: Iterable[str]) -> None
 @batch.command()
 @click.argument("name")
 @click.option("--file", "path", help="Where the file is now, - for a pipe.")
+@click.option("--no-wait", is_flag=True, help="Of a schedule: the beat goes on with it.")
 @json_option
 @pass_context
 @click.pass_context
 def resume(
-    command: click.Context, context: Context, name: str, path: str | None, as_json: bool
+    command: click.Context,
+    context: Context,
+    /,
+    name: str,
+    path: str | None,
+    no_wait: bool,
+    as_json: bool,
 ) -> None:
-    """Goes on with a batch that was paused, stopped or killed, from its file.
+    """Goes on with a batch that was paused, stopped or killed: a file, a replay, or a schedule's
+    audience, with which the beat goes on once this is stopped.
 
     One that finished with failures publishes the rows that could not be published.
     """
@@ -138,76 +156,58 @@ def resume(
         found = find_batch(batches, name)
         if found.state in (CANCELLED, FINISHED):
             raise UsageError(f"batch {name} is {found.state}")
+        if no_wait and not is_firing(found):
+            raise UsageError(f"--no-wait: batch {name} is of no schedule; the beat does not run it")
+        if is_replay(found):
+            with open_desk(context.settings) as desk:
+                command.exit(tell_finish(desk, resume_watched(desk, name), as_json=as_json))
+        if is_firing(found):
+            wait = not no_wait
+            command.exit(resume_firing(context, name, path, wait=wait, as_json=as_json))
         with batch_file(context, found, path) as source:
             command.exit(report(batches, run_file(context, batches, name, source), as_json=as_json))
 
 
 @batch.command("retry-failed")
 @click.argument("name")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Letters a second.")
+@click.option("--unknown", is_flag=True, help="Also what may have arrived: it may come twice.")
 @click.option("--yes", is_flag=True, help="Do it; without this only count what would be done.")
 @json_option
 @pass_context
 @click.pass_context
 def retry_failed(
-    command: click.Context, context: Context, name: str, yes: bool, as_json: bool
+    command: click.Context,
+    context: Context,
+    /,
+    name: str,
+    rate: float | None,
+    unknown: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
-    """Sends a batch's dead letters again, each under a new generation of its id."""
-    with open_batches(context.settings) as batches:
-        found = find_batch(batches, name)
-    with _replayers(context) as replayer:
-        letters = batch_letters(context.settings.archive.url, name)
-        counts = _count(_replayed(replayer(letter), letter, yes) for letter in letters)
-    if as_json:
-        print_json({"batch": name, "done": yes, "results": counts})
-    else:
-        for result, number in counts.items():
-            say(f"{number} {result}")
-        say(_after_retry(found, counts, yes))
-    command.exit(0 if set(counts) <= {"replayed", "would be replayed"} else PARTLY)
+    """Sends a batch's dead letters again, each under a new generation of its id.
 
-
-def _after_retry(found: Batch, counts: dict[str, int], yes: bool) -> str:
-    if not counts:
-        return f"{found.name} has no dead letters that were not replayed"
-    return "done" if yes else "nothing was sent; repeat with --yes"
-
-
-@contextmanager
-def _replayers(context: Context) -> Iterator[Callable[[ArchivedLetter], Replayer]]:
-    with (
-        context.store() as store,
-        context.ledger() as ledger,
-        context.publisher() as publisher,
-        context.blocklist() as blocklist,
-    ):
-
-        def replayer(letter: ArchivedLetter) -> Replayer:
-            channel = context.settings.channel(letter.letter.channel or "")
-            return Replayer(
-                store=store,
-                ledger=ledger,
-                publisher=publisher,
-                blocklist=blocklist,
-                retention=channel.send.retention,
-                actor=user(),
-                priority=letter.letter.priority or "normal",
-            )
-
-        yield replayer
-
-
-def _replayed(replayer: Replayer, letter: ArchivedLetter, yes: bool) -> str:
-    if not yes:
-        return replayer.refusal(letter) or "would be replayed"
-    result: Replayed = replayer.replay(letter)
-    return result.note or "replayed"
-
-
-def _count(results: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for result in results:
-        counts[result] = counts.get(result, 0) + 1
-    return counts
+    It is a replay: "dead replays" lists it.
+    """
+    with open_desk(context.settings) as desk:
+        find_batch(desk.batches, name)
+        order = Order(
+            wanted=Filter(batch=name, limit=None),
+            actor=user(),
+            priority=OWN,
+            rate=rate or 0.0,
+            unknown=unknown,
+        )
+        plan = plan_replay(desk, order)
+        if not plan.matching:
+            facts = {"batch": name, "done": yes, "results": {}}
+            print_json(facts) if as_json else say(f"{name} has no open dead letters")
+            return
+        if not yes:
+            print_json(plan_facts(plan, order)) if as_json else tell_plan(plan, order)
+            command.exit(PARTLY if plan.left_out else 0)
+        command.exit(tell_finish(desk, run_order(desk, order), order, as_json=as_json))
 
 
 def _facts(found: Batch) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _facts(found: Batch) -> dict[str, Any]:
     interrupted = found.state == RUNNING and not running
     return {
         "name": found.name,
-        "state": "interrupted" if interrupted else found.state,
+        "state": _UNOWNED[is_firing(found)] if interrupted else found.state,
         "running": where(found) if running else "",
         "rows": found.total,
         "published": found.sent,
@@ -225,7 +225,8 @@ def _facts(found: Batch) -> dict[str, Any]:
         "repeats_at_most": found.repeats,
         "cursor": found.cursor,
         "rate": found.rate or None,
-        "source": found.source.get("path", ""),
+        "source": "replay" if is_replay(found) else found.source.get("path", ""),
+        **{key: found.source[key] for key in _OF_A_SCHEDULE if key in found.source},
         "actor": found.actor,
         "created_at": _time(found.created_at),
         "changed_at": _time(found.changed_at),

@@ -12,6 +12,9 @@ from notify.batch.files import STDIN
 from notify.batch.outcomes import Inquiry, Outcome, Reconciliation
 from notify.cli.context import Context
 from notify.errors import InvalidInput, NotFound, UsageError
+from notify.replay import is_replay
+from notify.schedule.audience.order import is_firing
+from notify.schedule.audiences import Audiences
 from notify.store.batches import Batch, Batches
 
 
@@ -25,6 +28,14 @@ def find_batch(batches: Batches, name: str) -> Batch:
 @contextmanager
 def batch_file(context: Context, found: Batch, path: str | None) -> Iterator[Checked]:
     """The file of a batch, which must be the same. Raises ``InvalidInput``."""
+    if is_replay(found):
+        raise UsageError(f"{found.name} is a replay: notify dead replays show {found.name}")
+    if is_firing(found):
+        if path is not None:
+            raise UsageError(f"--file: {found.name} has the file of its schedule")
+        with Audiences(context.settings) as audiences, audiences.rows(found) as rows:
+            yield rows
+        return
     if not found.source:
         raise UsageError(f"batch {found.name} is from a program, which can run it again")
     spec = FileSpec.from_dict({**found.source, "path": path or found.source["path"]})

@@ -1,6 +1,5 @@
 """``notify send --file``: a file of notifications as a batch."""
 
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +11,8 @@ import click
 from notify.batch import (
     Account,
     Checked,
-    Engine,
     FileSource,
     FileSpec,
-    Progress,
     check,
     check_name,
     lives,
@@ -29,6 +26,7 @@ from notify.batch.files import STDIN
 from notify.cli.bars import Bar, duration
 from notify.cli.context import FAILED, PARTLY, Context, print_json, say, user
 from notify.cli.rejects import Rejects
+from notify.cli.running import Started, Watch, run_watched
 from notify.errors import InvalidInput, UsageError
 from notify.store.batches import CANCELLED, FINISHED, PAUSED, WITH_FAILURES, Batch, Batches
 
@@ -77,39 +75,12 @@ def send_file(context: Context, order: FileOrder) -> int:
 def run_file(context: Context, batches: Batches, name: str, source: Checked) -> Batch:
     """With a bar, and with an end that can be gone on from when a signal asks for it."""
     before = batches.get(name)
-    total, cursor = (before.total, before.sent) if before else (None, 0)
-    with Bar(name, total, cursor) as bar:
+    total, done = (before.total, before.sent) if before else (None, 0)
 
-        def watch(progress: Progress) -> None:
-            if bar.due():
-                channels = progress.published.items()
-                detail = ", ".join(f"{channel} {number}" for channel, number in channels)
-                bar.show(progress.sent + progress.rejected, detail)
+    def go(watch: Watch, started: Started) -> Batch:
+        return run(context.settings, batches, name, source, watch=watch, started=started)
 
-        with _Signals() as signals:
-            return run(context.settings, batches, name, source, watch=watch, started=signals.stops)
-
-
-class _Signals:
-    """The first SIGINT or SIGTERM stops the engine, which takes a moment; the second ends all."""
-
-    def __init__(self) -> None:
-        self._before: dict[int, Any] = {}
-
-    def stops(self, engine: Engine) -> None:
-        def stop(number: int, _frame: Any) -> None:
-            engine.stop()
-            signal.signal(number, signal.default_int_handler)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, stop)
-
-    def __enter__(self) -> "_Signals":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    return run_watched(name, total, done, go)
 
 
 def report(batches: Batches, batch: Batch, *, as_json: bool) -> int:

@@ -14,12 +14,12 @@ from notify.demo.screen import Screen
 from notify.demo.stage import Stage, stage
 from notify.errors import NotifyError, Unavailable
 from notify.notification import Notification
-from notify.publish import Client, open_publisher
-from notify.replay import Replayer
+from notify.publish import Client
+from notify.replay import Order, open_desk, run_replay
 from notify.rows import read_rows
 from notify.sandbox import Answer, Received
-from notify.schedule import Schedules, parse_timing
-from notify.schedule.beat import occurrence
+from notify.schedule import Book, parse_spec
+from notify.schedule import spec as specs
 from notify.store import ArchivedLetter, Filter, Store
 
 # Two gateways misbehave. The numbers and names are those of the shipped file.
@@ -46,14 +46,10 @@ class _Story:
         self.ledger = provision.ledger(self.settings)
         self.store = Store(self.settings.archive.url)
         self.store.create()
-        self.publisher = open_publisher(self.settings)
-        self.blocklist = provision.blocklist(self.settings)
 
     def close(self) -> None:
         self.store.close()
         self.ledger.close()
-        self.publisher.close()
-        self.blocklist.close()
 
     def play(self) -> bool:
         self._script_gateways()
@@ -77,14 +73,11 @@ class _Story:
 
     def _plan_occurrence(self) -> None:
         at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
-        reminder = Notification(
-            channel="sms", recipient="+4915155555555", body="⏰ It is time.", priority="urgent"
-        )
-        schedules = Schedules(self.settings)
-        if any(planned.name == _SCHEDULE for planned in schedules.list()):
-            schedules.remove(_SCHEDULE)
-        schedules.add(_SCHEDULE, parse_timing(every=None, cron=None, at=at), reminder)
-        planned = occurrence(_SCHEDULE, at, reminder).evolve(created_at=at)
+        reminder = {"channel": "sms", "recipient": "+4915155555555", "priority": "urgent"}
+        spec = parse_spec(_SCHEDULE, {"at": at, "body": "⏰ It is time.", **reminder})
+        with closing(Book(self.settings)) as book:
+            book.put(spec, replace=True)
+        planned = specs.notification(spec, at, at)
         self.published[planned.id] = planned
         self.screen.say(f"schedule: one text planned for {at:%H:%M:%S} UTC")
 
@@ -160,18 +153,12 @@ class _Story:
         row = self.store.get(self._id_of(CLOSED))[0]
         self.screen.say(f"archive: dead letter {row.seq} is {row.letter.reason}; endpoint reopened")
         self.sandbox.script(CLOSED)
-        replayer = Replayer(
-            store=self.store,
-            ledger=self.ledger,
-            publisher=self.publisher,
-            blocklist=self.blocklist,
-            retention=self.settings.channel("webhook").send.retention,
-            actor="demo",
-        )
-        result = replayer.replay(row)
-        if not result.ok:
-            raise NotifyError(f"the replay was refused: {result.note}")
-        self.screen.say(f"replay: sent again as generation {result.generation}")
+        with open_desk(self.settings) as desk:
+            done = run_replay(desk, Order(wanted=(row.seq,), actor="demo"))
+            (letter,) = desk.replays.letters(done.run.name)
+        if not done.sent:
+            raise NotifyError(f"the replay was refused: {letter.note}")
+        self.screen.say(f"replay: sent again as generation {letter.generation}")
 
     def _id_of(self, recipient: str) -> str:
         return next(n.id for n in self.published.values() if n.recipient.endswith(recipient))

@@ -18,6 +18,8 @@ _MAIN: Final[Mapping[str, Any]] = {
     "redis": {"timeout": "2s"},
     "archive": {"batch_size": 100, "batch_wait": "0.1s"},
     "log": {"level": "INFO", "format": "json"},
+    # What is scheduled is stored in Redis only, and many at once.
+    "schedules": {"truth": "redis"},
 }
 # Short, so that what a killed worker had in its hands is settled soon.
 _SEND: Final[Mapping[str, Any]] = {"deadline": "3s", "lease": "8s", "retention": "1h"}

@@ -13,6 +13,7 @@ from notify.errors import UsageError
 from notify.local import PrivateServers
 
 ARCHIVER: Final = "archiver"
+BEATS: Final = ("beat-1", "beat-2")
 # After something was mended: so that the next fault finds something flowing.
 _PEACE: Final = 3.0
 # Longer than any answer of the gateways takes, on a busy machine too.
@@ -39,6 +40,7 @@ class Breaker:
         self._acts: dict[Kind, Callable[[Planned], Fault]] = {
             Kind.WORKER_KILL: self._kill_worker,
             Kind.ARCHIVER_KILL: self._kill_archiver,
+            Kind.BEAT_KILL: self._kill_beat,
             Kind.BROKER_RESTART: self._restart_broker,
             Kind.BROKER_KILL: self._restart_broker,
             Kind.REDIS_KILL: self._restart_redis,
@@ -54,10 +56,10 @@ class Breaker:
         return self._acts[planned.kind](planned)
 
     def victim(self, planned: Planned) -> str:
-        """The worker that a draw picks; empty where a fault concerns all."""
-        if planned.kind is not Kind.WORKER_KILL:
-            return ""
-        return self._workers[int(planned.draw * len(self._workers))]
+        """The process that a draw picks; empty where a fault concerns all."""
+        pools = {Kind.WORKER_KILL: self._workers, Kind.BEAT_KILL: BEATS}
+        pool = pools.get(planned.kind, ())
+        return pool[int(planned.draw * len(pool))] if pool else ""
 
     def _kill_worker(self, planned: Planned) -> Fault:
         queue = self.victim(planned)
@@ -68,6 +70,12 @@ class Breaker:
     def _kill_archiver(self, planned: Planned) -> Fault:
         at = time.time()
         gone = self._crew.kill(ARCHIVER)
+        return Fault(kind=planned.kind, at=at, struck=gone, until=gone)
+
+    def _kill_beat(self, planned: Planned) -> Fault:
+        """The one that leads, or the one that stands by."""
+        at = time.time()
+        gone = self._crew.kill(self.victim(planned))
         return Fault(kind=planned.kind, at=at, struck=gone, until=gone)
 
     def _restart_broker(self, planned: Planned) -> Fault:

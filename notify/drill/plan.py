@@ -13,6 +13,7 @@ class Kind(StrEnum):
 
     WORKER_KILL = "worker-kill"
     ARCHIVER_KILL = "archiver-kill"
+    BEAT_KILL = "beat-kill"
     BROKER_RESTART = "broker-restart"
     BROKER_KILL = "broker-kill"
     REDIS_KILL = "redis-kill"
@@ -68,7 +69,7 @@ class Drill:
     where they last; ``once`` are injected at these shares of the time of publishing.
     ``refused`` and ``failing`` are the shares of recipients that the gateways refuse for
     good, and at the first attempt. With ``spare``, texts and mails have a second provider,
-    which nothing disturbs.
+    which nothing disturbs. With ``scheduled``, each is a schedule that two beats fire.
     """
 
     again: tuple[Kind, ...] = ()
@@ -78,6 +79,7 @@ class Drill:
     refused: float = 0.05
     failing: float = 0.0
     spare: bool = False
+    scheduled: bool = False
 
     @property
     def kinds(self) -> set[Kind]:
@@ -100,6 +102,8 @@ DRILLS: Final[Mapping[str, Drill]] = {
     "broker-restart": Drill(again=(Kind.BROKER_RESTART, Kind.BROKER_KILL), every=25.0),
     "redis-restart": Drill(again=(Kind.REDIS_KILL,), every=8.0),
     "archiver-kill": Drill(again=(Kind.ARCHIVER_KILL,), every=1.0),
+    # Longer than a lock lives that is left behind.
+    "beat-kill": Drill(again=(Kind.BEAT_KILL,), every=15.0, scheduled=True),
     "gateway-outage": Drill(
         again=(Kind.GATEWAY_BUSY, Kind.GATEWAY_RESET, Kind.GATEWAY_CLOSED), every=10.0, spare=True
     ),

@@ -12,6 +12,7 @@ from notify.drill.faults import Lane
 from notify.drill.plan import Fault, Kind, Plan
 from notify.drill.publishing import Publishing
 from notify.drill.report import Result
+from notify.drill.scheduling import Scheduling
 from notify.drill.screen import Screen
 from notify.drill.settling import Progress, Settling
 from notify.drill.stage import RECORD, SPARE_RECORD, Stage, stage
@@ -49,7 +50,8 @@ class _Play:
         self._screen = screen
         self._api = management(ready.settings)
         self._lanes = [Lane(p, ready.breaker, screen.say) for p in (plan.once(), plan.again())]
-        self._publishing = Publishing(
+        publishing = Scheduling if plan.drill.scheduled else Publishing
+        self._publishing = publishing(
             ready.settings, items, http_url=ready.gateways.sandbox.http_url, rate=plan.rate
         )
         self._store = Store(ready.settings.archive.url)

@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -67,13 +68,21 @@ class Screen:
             self._progress.update(bar, completed=done, total=progress.count)
 
     def finish(self, facts: dict[str, Any], saved: str) -> None:
+        """The account of a drill in which things were broken."""
+        self._end(facts, [_recovery(facts), _account(facts)], saved)
+
+    def end(self, facts: dict[str, Any], lines: Sequence[tuple[str, str]], saved: str) -> None:
+        """The account of any drill, a line for each of its facts."""
+        self._end(facts, [_table(facts, lines)], saved)
+
+    def _end(self, facts: dict[str, Any], tables: Sequence[Table], saved: str) -> None:
         self._progress.stop()
         if self._as_json:
             sys.stdout.write(json.dumps(facts, ensure_ascii=False, indent=2) + "\n")
             return
         self._console.print()
-        self._console.print(_recovery(facts))
-        self._console.print(_account(facts))
+        for table in tables:
+            self._console.print(table)
         for problem in facts["problems"]:
             self._console.print(Text(f"FAILED: {problem}", style="bold red"))
         if facts["passed"]:
@@ -92,9 +101,13 @@ def _recovery(facts: dict[str, Any]) -> Table:
 
 
 def _account(facts: dict[str, Any]) -> Table:
+    return _table(facts, account_lines(facts))
+
+
+def _table(facts: dict[str, Any], lines: Sequence[tuple[str, str]]) -> Table:
     table = Table("", "", box=None, pad_edge=False, show_header=False)
     table.title = f"drill {facts['drill']} on RabbitMQ {facts['rabbitmq']}"
     table.title_justify = "left"
-    for name, value in account_lines(facts):
+    for name, value in lines:
         table.add_row(name, value)
     return table

@@ -13,7 +13,7 @@ from notify.config import Settings, load_settings
 from notify.drill.config import write_config
 from notify.drill.crew import Crew
 from notify.drill.disk import SmallDisk
-from notify.drill.faults import ARCHIVER, Breaker
+from notify.drill.faults import ARCHIVER, BEATS, Breaker
 from notify.drill.gateways import Gateways
 from notify.drill.plan import Kind, Plan
 from notify.drill.traffic import Item
@@ -60,7 +60,7 @@ def stage(
         say(f"RabbitMQ {version}: {len(provision.wanted(settings).queues)} queues declared")
         disk = _disk(plan, settings, directory)
         crew = stack.enter_context(
-            Crew(_commands(settings, disk), logs=directory / "log", environ=environ, say=say)
+            Crew(_commands(plan, settings, disk), logs=directory / "log", environ=environ, say=say)
         )
         wait_until_consumed(settings)
         say("processes: all queues have their consumer")
@@ -129,10 +129,12 @@ def _disk(plan: Plan, settings: Settings, directory: Path) -> SmallDisk | None:
     return SmallDisk(directory / "archive.sqlite3", round(plan.count * plan.drill.refused))
 
 
-def _commands(settings: Settings, disk: SmallDisk | None) -> Mapping[str, list[str]]:
-    """The workers and the archiver; no schedule is needed."""
+def _commands(plan: Plan, settings: Settings, disk: SmallDisk | None) -> Mapping[str, list[str]]:
+    """The workers and the archiver; two beats where there is something to fire."""
     wanted = commands(settings)
-    del wanted["beat"]
+    beat = wanted.pop("beat")
+    if plan.drill.scheduled:
+        wanted |= dict.fromkeys(BEATS, beat)
     if disk is not None:
         cramped = [sys.executable, "-m", "notify.drill.cramped", str(disk.pages), "archiver"]
         wanted[ARCHIVER] = cramped

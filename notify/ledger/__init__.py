@@ -1,6 +1,7 @@
 """The ledger: what happened to each notification, in Redis, one atomic script a step."""
 
 from notify.ledger.ledger import Ledger
+from notify.ledger.many import Known, Replayed, Replaying
 from notify.ledger.values import (
     AttemptRecord,
     Busy,
@@ -23,9 +24,12 @@ __all__ = [
     "Conflict",
     "Duplicate",
     "Health",
+    "Known",
     "Ledger",
     "NextStep",
     "Record",
+    "Replayed",
+    "Replaying",
     "Stale",
     "Unpublished",
 ]

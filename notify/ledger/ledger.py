@@ -6,6 +6,8 @@ from typing import Any, cast
 
 from notify.errors import LedgerUnavailable
 from notify.ledger import scripts
+from notify.ledger.erasing import ERASE
+from notify.ledger.many import Known, Many, Replayed, Replaying
 from notify.ledger.replication import Replication
 from notify.ledger.values import (
     AttemptRecord,
@@ -44,16 +46,17 @@ class Ledger:
         self._redis = open_redis(url, timeout)
         # Half of the time, so that the answer still comes within the timeout of the socket.
         self._replication = Replication(self._redis, replicas, timeout=timeout / 2)
+        self._many = Many(self._redis, self._key)
         register = self._redis.register_script
         self._claim = register(scripts.CLAIM)
         self._settle = register(scripts.SETTLE)
         self._clear = register(scripts.CLEAR)
-        self._replay = register(scripts.REPLAY)
         self._read = register(scripts.READ)
         self._mark = register(scripts.MARK)
         self._probe = register(scripts.PROBE)
         self._offer = register(scripts.OFFER)
         self._release = register(scripts.RELEASE)
+        self._erase = register(ERASE)
 
     def claim(
         self,
@@ -159,22 +162,16 @@ class Ledger:
         """The next step of this attempt has been confirmed by the broker."""
         self._run(self._clear, id, generation, attempt)
 
-    def replay(self, envelope: Envelope, *, retention: float, archived: int = 0) -> str:
-        """Opens the envelope's generation: "ok", "sent" or "in flight".
+    def replay(self, replays: Sequence[Replaying]) -> list[Replayed]:
+        """Opens the envelopes' generations, each in one step; one answer for each."""
+        with translated():
+            return self._many.replay(replays)
 
-        ``archived`` is the attempt of the one before whose message is in the archive.
-        """
-        answer = self._run(
-            self._replay,
-            envelope.notification.id,
-            envelope.generation,
-            envelope.notification.digest,
-            _ms(retention),
-            envelope.routing_key,
-            envelope.first_queued.isoformat(),
-            archived,
-        )
-        return str(answer[0])
+    def known(self, ids: Sequence[str]) -> tuple[dict[str, Known], int]:
+        """What decides whether these may be sent again, by id where anything is known; and
+        the time of the Redis server in milliseconds."""
+        with translated():
+            return self._many.known(ids)
 
     def record(self, id: str) -> Record | None:
         """All that is known of one notification."""
@@ -188,6 +185,10 @@ class Ledger:
         record = self.record(id)
         return record.attempts if record else ()
 
+    def erase(self, id: str) -> bool:
+        """Forgets what providers said about it; False where nothing is known of it."""
+        return bool(self._run(self._erase, id))
+
     def mark(self) -> None:
         """Begins to watch for lost keys; a later call changes nothing.
 
@@ -199,8 +200,8 @@ class Ledger:
         """Whether keys were lost, and how full the server is."""
         with translated():
             marker = cast("dict[str, str]", self._redis.hgetall(self._marker))
-            memory = self._redis.info("memory")
-        return read_health(marker, memory)
+            info, keys = self._redis.info(), self._redis.dbsize()
+        return read_health(marker, info, int(keys))
 
     def note_progress(self, queue: str, published: int) -> None:
         """A message published at ``published`` (epoch seconds) has just left ``queue``."""

@@ -8,8 +8,10 @@ A record is a hash while anything may still happen to it:
     u  "1" while the next step is not known to be published           n  the next step (JSON)
     k  channel.priority      q  first queued (ISO)  c  created (ms)   t  last change (ms)
     h1, h2, …  the attempts (JSON), hn how many     wd  attempts with which the worker died
+    e  digests of what it was before a replay changed its content, each with a comma
 
-A delivered notification shrinks to one short text: ``v1|g|a|digest|ms|provider|provider id``.
+A delivered notification shrinks to one short text: ``v1|g|a|digest|ms|provider|provider id``,
+and ``|e`` where its content was changed.
 All times are the Redis server's.
 
 The marker tells whether keys were lost (flushed, or not replicated before a failover):
@@ -33,6 +35,10 @@ local function split(text)
   local parts = {}
   for part in string.gmatch(text .. '|', '([^|]*)|') do parts[#parts + 1] = part end
   return parts
+end
+-- A copy of what a replay has changed since: old, but no other content under the same id.
+local function outdated(olds, digest)
+  return olds and string.find(olds, digest .. ',', 1, true) ~= nil
 end
 local function add_attempt(key, json)
   local n = redis.call('HINCRBY', key, 'hn', 1)
@@ -105,12 +111,13 @@ if what == 'none' then
 end
 if what == 'string' then
   local sent = split(redis.call('GET', key))
-  if sent[4] ~= digest then return {'conflict'} end
+  if sent[4] ~= digest and not outdated(sent[8], digest) then return {'conflict'} end
   return {'duplicate'}
 end
-local r = redis.call('HMGET', key, 's', 'g', 'a', 'd', 'o', 'l', 'u', 'n', 'p', 'x')
+local r = redis.call('HMGET', key, 's', 'g', 'a', 'd', 'o', 'l', 'u', 'n', 'p', 'x', 'e')
 local state, rg, ra = r[1], tonumber(r[2]), tonumber(r[3])
 if g < rg and not r[7] and state ~= 'sending' then return {'stale', state} end
+if r[4] ~= digest and outdated(r[11], digest) then return {'stale', state} end
 if r[4] ~= digest then return {'conflict'} end
 if state == 'sending' and r[5] == owner then
   -- Our own claim whose answer was lost.
@@ -151,11 +158,12 @@ if what == 'string' then
   return 'lost'
 end
 if what ~= 'hash' then return 'lost' end
-local r = redis.call('HMGET', key, 's', 'g', 'a', 'o')
+local r = redis.call('HMGET', key, 's', 'g', 'a', 'o', 'e')
 if r[2] ~= g or r[3] ~= a or r[4] ~= owner then return 'lost' end
 if r[1] ~= 'sending' then return r[1] == state and 'ok' or 'lost' end
 if state == 'sent' then
-  redis.call('SET', key, string.format(ARGV[8], now), 'PX', ARGV[7])
+  local olds = r[5] and '|' .. r[5] or ''
+  redis.call('SET', key, string.format(ARGV[8], now) .. olds, 'PX', ARGV[7])
   return 'ok'
 end
 add_attempt(key, ARGV[5])
@@ -227,29 +235,53 @@ if what == 'hash' then return {what, unpack(redis.call('HGETALL', KEYS[1]))} end
 return {what}
 """
 
-# ARGV: new generation, digest, retention ms, channel.priority, first queued, attempt archived
+# ARGV: new generation, digest, retention ms, channel.priority, first queued, attempt archived,
+#       digest archived
 REPLAY: Final = (
     _PRELUDE
     + """
-local key, g = KEYS[1], tonumber(ARGV[1])
+local key, g, digest, archived = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[7]
 local now = now_ms()
 local what = kind(key)
-if what == 'string' then return {'sent'} end
+if what == 'string' then return {'sent', split(redis.call('GET', key))[2]} end
+local olds = ''
 if what == 'hash' then
-  local r = redis.call('HMGET', key, 's', 'g', 'a', 'l')
+  local r = redis.call('HMGET', key, 's', 'g', 'a', 'l', 'd', 'e')
   local rg = tonumber(r[2])
   local repeated = r[1] == 'waiting' and rg == g and r[3] == '0'
   local left_behind = r[1] == 'sending' and tonumber(r[4]) < now
   -- The message that should have carried it on is in the archive.
   local stranded = r[1] == 'waiting' and rg == g - 1 and tonumber(r[3]) < tonumber(ARGV[6])
   local over = (r[1] == 'dead' or r[1] == 'unknown' or left_behind or stranded) and rg < g
-  if not repeated and not over then return {'in flight', r[1], rg} end
+  if not repeated and not over then return {'in flight', rg, r[1]} end
+  olds = r[6] or ''
+  local same = r[5] == archived or (repeated and r[5] == digest) or outdated(olds, archived)
+  if not same then return {'conflict', rg} end
 end
-redis.call('HSET', key, 's', 'waiting', 'g', g, 'a', 0, 'd', ARGV[2], 'k', ARGV[4],
+if archived ~= digest and not outdated(olds, archived) then olds = olds .. archived .. ',' end
+if outdated(olds, digest) then olds = string.gsub(olds, digest .. ',', '') end
+redis.call('HSET', key, 's', 'waiting', 'g', g, 'a', 0, 'd', digest, 'k', ARGV[4],
   'q', ARGV[5], 't', now)
 redis.call('HSETNX', key, 'c', now)
-redis.call('HDEL', key, 'u', 'n', 'o', 'l', 'wd')
+redis.call('HDEL', key, 'u', 'n', 'o', 'l', 'wd', 'x', 'e')
+if olds ~= '' then redis.call('HSET', key, 'e', olds) end
 redis.call('PEXPIRE', key, ARGV[3])
-return {'ok'}
+return {'ok', g}
 """
 )
+
+# KEYS: any number of records
+STATES: Final = """
+local found = {}
+for i, key in ipairs(KEYS) do
+  local what = redis.call('TYPE', key)['ok']
+  if what == 'string' then
+    found[i] = {'sent', redis.call('GET', key)}
+  elseif what == 'hash' then
+    found[i] = redis.call('HMGET', key, 's', 'g', 'a', 'd', 'l', 'e')
+  else
+    found[i] = {'none'}
+  end
+end
+return found
+"""

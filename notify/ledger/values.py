@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
@@ -23,7 +23,9 @@ class NextStep:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        return cls(**json.loads(text))
+        """What another version wrote besides is left out."""
+        known = {item.name for item in fields(cls)}
+        return cls(**{k: v for k, v in json.loads(text).items() if k in known})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,12 +115,16 @@ def read_claim(owner: str, answer: Sequence[Any]) -> Claim:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Health:
     """How the ledger is. ``at_risk`` bounds from above how many deliveries since
-    ``intact_since`` may have been repeats of one whose record was lost."""
+    ``intact_since`` may have been repeats of one whose record was lost. ``keys`` are all of
+    the database, ``evicted`` those that the server threw away since its start."""
 
     intact_since: datetime | None
     at_risk: int
     used_bytes: int
     limit_bytes: int
+    keys: int = 0
+    evicted: int = 0
+    replicas: int = 0
 
     @property
     def fill(self) -> float:
@@ -162,7 +168,7 @@ def sent_text(generation: int, attempt: int, digest: str, provider: str, provide
 
 
 def _delivered(notification_id: str, text: str) -> Record:
-    _, generation, attempt, digest, ms, provider, provider_id = text.split("|")
+    _, generation, attempt, digest, ms, provider, provider_id = text.split("|")[:7]
     return Record(
         id=notification_id,
         state="sent",
@@ -202,14 +208,17 @@ def _attempt(text: str) -> dict[str, Any]:
     return values if ms is None else values | {"at": _instant(ms).isoformat()}
 
 
-def read_health(marker: dict[str, str], memory: Mapping[str, Any]) -> Health:
-    """From the marker and the server's memory section."""
+def read_health(marker: dict[str, str], info: Mapping[str, Any], keys: int) -> Health:
+    """From the marker, what the server tells of itself, and the number of keys."""
     born = marker.get("born")
     return Health(
         intact_since=_instant(born) if born else None,
         at_risk=int(marker.get("risk", 0)),
-        used_bytes=int(memory["used_memory"]),
-        limit_bytes=int(memory["maxmemory"]),
+        used_bytes=int(info["used_memory"]),
+        limit_bytes=int(info["maxmemory"]),
+        keys=keys,
+        evicted=int(info["evicted_keys"]),
+        replicas=int(info["connected_slaves"]),
     )
 
 

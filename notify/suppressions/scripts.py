@@ -85,3 +85,14 @@ return {}
 
 # ARGV: now, digest
 REPORTED: Final = _START + "return redis.call('HDEL', entry, 'unreported')"
+
+# ARGV: now, digest, what is shown instead. Whoever opted out still has.
+ERASE: Final = (
+    _START
+    + """
+end_streak()
+if redis.call('EXISTS', entry) == 0 then return 0 end
+redis.call('HSET', entry, 'recipient', ARGV[3], 'by', '')
+return 1
+"""
+)

@@ -1,6 +1,6 @@
 """The suppressions over a Redis connection."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from notify.errors import InvalidInput
@@ -16,6 +16,7 @@ from notify.suppressions.values import (
 )
 
 _Found = TypeVar("_Found")
+_ERASED = "erased"
 
 
 class Suppressions:
@@ -42,6 +43,7 @@ class Suppressions:
         self._remove = register(scripts.REMOVE)
         self._note = register(scripts.NOTE)
         self._reported = register(scripts.REPORTED)
+        self._erase = register(scripts.ERASE)
 
     def add(
         self,
@@ -76,6 +78,15 @@ class Suppressions:
             values = cast("dict[str, str]", self._redis.hgetall(self._keys(channel, name)[0]))
         return read_suppression(channel, name, values)
 
+    def get_many(self, recipients: Sequence[tuple[str, str]]) -> list[Suppression | None]:
+        """For each pair of a channel and a recipient what ``get`` says, in one round trip."""
+        named = [(channel, digest(channel, recipient)) for channel, recipient in recipients]
+        with translated(), self._redis.pipeline(transaction=False) as pipe:
+            for channel, name in named:
+                pipe.hgetall(self._keys(channel, name)[0])
+            found = pipe.execute()
+        return [read_suppression(*pair, values) for pair, values in zip(named, found, strict=True)]
+
     def note(
         self,
         channel: str,
@@ -99,6 +110,11 @@ class Suppressions:
     def reported(self, channel: str, recipient: str) -> None:
         """Whoever had to be told of the suppression has been."""
         self._run(self._reported, channel, recipient)
+
+    def erase(self, channel: str, recipient: str) -> bool:
+        """Keeps a suppression by the digest of the recipient alone, and forgets its failures;
+        False where it is not suppressed."""
+        return bool(self._run(self._erase, channel, recipient, _ERASED))
 
     def page(self, channel: str, *, limit: int = 100, offset: int = 0) -> list[Suppression]:
         """The suppressions of a channel, newest first."""

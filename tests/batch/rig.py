@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from notify.batch.engine import Engine, Knobs
+from notify.batch.outlet import Publishing
 from notify.batch.source import Source
 from notify.errors import NotifyError
 from notify.notification import Notification
@@ -116,7 +117,7 @@ def start(
     assert batch is not None
     clock = Clock()
     knobs = Knobs(window=window, patience=60.0, clock=clock, sleep=clock.sleep)
-    return Engine(broker, store, batch, source, knobs=knobs), clock  # type: ignore[arg-type]
+    return Engine(Publishing(broker), store, batch, source, knobs=knobs), clock
 
 
 def stored(url: str, name: str) -> Batch:

@@ -3,7 +3,6 @@
 import random
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,8 +20,8 @@ WINDOW = 10
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/archive.sqlite3"
+def url(archive_url: str) -> str:
+    return archive_url
 
 
 def close(engine: Engine) -> None:

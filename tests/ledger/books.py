@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-from notify.ledger import AttemptRecord, Claim, Claimed, Ledger, NextStep
+from notify.ledger import AttemptRecord, Claim, Claimed, Ledger, NextStep, Replaying
 from notify.message import Envelope
 from notify.notification import Notification
 from notify.outcomes import Reason, Receipt
@@ -93,6 +93,16 @@ class Books:
             lease=30.0,
             retention=RETENTION,
         )
+
+    def replay(self, generation: int, *, archived: int = 0, **changes: Any) -> str:
+        """``changes`` are to the content of what is archived."""
+        replaying = Replaying(
+            envelope=self.envelope(generation, **changes),
+            retention=RETENTION,
+            archived=archived,
+            digest=self.notification.digest,
+        )
+        return self.ledger.replay([replaying])[0].answer
 
     def arrange(self, state: str, generation: int, attempt: int) -> None:
         """``waiting!`` is waiting with a next step that may not be published."""

@@ -139,7 +139,7 @@ def test_what_three_workers_died_of_is_poison(books: Books) -> None:
     assert [a["reason"] for a in books.ledger.attempts(ID)] == ["worker_died"] * 3
     # A replay begins the count anew.
     books.ledger.clear(ID, 1, 3)
-    assert books.ledger.replay(books.envelope(2), retention=RETENTION) == "ok"
+    assert books.replay(2) == "ok"
     books.claimed(2, 1, "other")
     books.expire()
     assert books.claim(2, 1, resend=True) == again(2, 1, "first")

@@ -14,7 +14,7 @@ import redis
 from notify.errors import LedgerUnavailable
 from notify.ledger import Claimed, Ledger
 from notify.local import PrivateServers, Servers
-from tests.ledger.books import ID, RETENTION, Books
+from tests.ledger.books import ID, Books
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.redis
@@ -24,7 +24,7 @@ WRITES: dict[str, Callable[[Books], object]] = {
     "claim": lambda books: books.claim(),
     "settle sent": lambda books: books.settle(CLAIM, "sent"),
     "settle dead": lambda books: books.settle(CLAIM, "dead"),
-    "replay": lambda books: books.ledger.replay(books.envelope(2), retention=RETENTION),
+    "replay": lambda books: books.replay(2),
     "probe": lambda books: books.ledger.probe(),
     "note_progress": lambda books: books.ledger.note_progress("q", 1),
 }

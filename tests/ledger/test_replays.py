@@ -8,10 +8,6 @@ from tests.ledger.books import ID, RETENTION, Books
 pytestmark = pytest.mark.redis
 
 
-def replay(books: Books, generation: int) -> str:
-    return books.ledger.replay(books.envelope(generation), retention=RETENTION)
-
-
 @pytest.mark.parametrize(
     ("state", "generation", "answer"),
     [
@@ -35,7 +31,7 @@ def replay(books: Books, generation: int) -> str:
 def test_a_replay(state: str, generation: int, answer: str, books: Books) -> None:
     books.arrange(state, 1, 3)
     before = books.dump()
-    assert replay(books, generation) == answer
+    assert books.replay(generation) == answer
     if answer != "ok":
         assert books.dump() == before
         return
@@ -56,8 +52,7 @@ def test_what_was_waiting_for_a_message_that_is_in_the_archive_is_replayed(
 ) -> None:
     """Its queue was gone when it came back from its rung, or it killed every worker."""
     books.arrange(state, 1, 3)
-    envelope = books.envelope(generation)
-    assert books.ledger.replay(envelope, retention=RETENTION, archived=archived) == answer
+    assert books.replay(generation, archived=archived) == answer
     if answer == "ok":
         assert books.claim(1, 4) == Stale(state="waiting")
         assert isinstance(books.claim(2, 1), Claimed)
@@ -65,25 +60,25 @@ def test_what_was_waiting_for_a_message_that_is_in_the_archive_is_replayed(
 
 def test_a_replay_keeps_the_attempts_of_before(books: Books) -> None:
     books.arrange("dead", 1, 1)
-    replay(books, 2)
+    books.replay(2)
     books.settle(books.claimed(2, 1), "dead")
     assert [a["generation"] for a in books.ledger.attempts(ID)] == [1, 2]
 
 
 def test_a_replay_may_be_repeated_until_its_message_is_taken(books: Books) -> None:
     books.arrange("dead", 1, 1)
-    assert replay(books, 2) == "ok"
-    assert replay(books, 2) == "ok"
+    assert books.replay(2) == "ok"
+    assert books.replay(2) == "ok"
     claim = books.claimed(2, 1)
-    assert replay(books, 2) == "in flight"
+    assert books.replay(2) == "in flight"
     assert books.settle(claim, "waiting")
-    assert replay(books, 2) == "in flight"
-    assert replay(books, 3) == "in flight"
+    assert books.replay(2) == "in flight"
+    assert books.replay(3) == "in flight"
 
 
 def test_copies_of_the_older_generation_are_stale(books: Books) -> None:
     books.arrange("dead!", 1, 3)
-    replay(books, 2)
+    books.replay(2)
     for attempt in (1, 3, 4):
         assert books.claim(1, attempt) == Stale(state="waiting")
     assert isinstance(books.claim(2, 1), Claimed)
@@ -91,10 +86,10 @@ def test_copies_of_the_older_generation_are_stale(books: Books) -> None:
 
 def test_a_replayed_notification_is_delivered_once(books: Books) -> None:
     books.arrange("dead", 1, 1)
-    replay(books, 2)
+    books.replay(2)
     assert books.settle(books.claimed(2, 1), "sent")
     assert books.claim(2, 1, "second copy") == Duplicate()
-    assert replay(books, 3) == "sent"
+    assert books.replay(3) == "sent"
 
 
 @pytest.mark.parametrize("came_back", [False, True])
@@ -104,7 +99,7 @@ def test_the_owner_of_before_cannot_settle_a_replayed_one(came_back: bool, books
         books.expire()
     else:
         books.settle(old, "dead")
-    assert replay(books, 2) == "ok"
+    assert books.replay(2) == "ok"
     before = books.dump()
     for state in ("sent", "waiting", "dead"):
         assert not books.settle(old, state)

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from notify.ledger import Claimed, Duplicate, Ledger, Record, Stale, Unpublished
 from notify.local import Servers
-from tests.ledger.books import ID, RETENTION, STEPS, Books
+from tests.ledger.books import ID, STEPS, Books
 
 pytestmark = pytest.mark.redis
 
@@ -118,7 +118,7 @@ class Steps(RuleBasedStateMachine):
     @rule(generation=generations)
     def replay(self, generation: int) -> None:
         holder, known = self.holder(), self.books.ledger.record(ID)
-        answer = self.books.ledger.replay(self.books.envelope(generation), retention=RETENTION)
+        answer = self.books.replay(generation)
         if answer == "ok":
             assert holder is None
             assert self.delivered is None

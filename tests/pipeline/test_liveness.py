@@ -138,5 +138,5 @@ def test_systemd_is_told_ready_status_and_that_it_is_alive(
         deployment.environ["NOTIFY_SOCKET"] = str(address)
         deployment.worker()
         said: set[bytes] = set()
-        while not {b"READY=1", b"WATCHDOG=1", b"STATUS=sending 0"} <= said:
-            said.add(supervisor.recv(4096))
+        while not {b"READY=1", b"WATCHDOG=1", b"STATUS=consuming"} <= said:
+            said |= set(supervisor.recv(4096).splitlines())

@@ -29,7 +29,7 @@ def claim(deployment: Deployment, one: Envelope, lease: float) -> Claimed:
 def replay_delivers(deployment: Deployment, one: Envelope, reason: Reason) -> None:
     id = one.notification.id
     deployment.store.add([from_envelope(one, reason, "", (), datetime.now(UTC))])
-    replayed = deployment.cli("dead", "replay", id, "--yes")
+    replayed = deployment.cli("dead", "replay", id, "--unknown", "--yes")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     deployment.worker()
     record = deployment.until_sent(id)

@@ -2,7 +2,7 @@
 
 from notify.config import Settings
 from notify.config.profiles import Profile
-from notify.explanations import http_meaning, smtp_meaning
+from notify.protocolcodes import http_meaning, smtp_meaning
 
 
 def meaning(settings: Settings, channel: str | None, provider: str, code: str) -> str:

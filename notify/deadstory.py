@@ -4,10 +4,11 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from notify.explanations import explain
+from notify.protocolcodes import enhanced_code, enhanced_meaning
 from notify.store import ArchivedLetter, Replay
 from notify.telemetry import mask
 
@@ -26,6 +27,8 @@ _REPLAYS: Final = {
     "publishing": "was begun and not finished: replay it again",
     "published": "was sent again",
     "failed": "was not sent",
+    "waiting": "waits for its turn",
+    "left out": "left it out",
 }
 
 
@@ -108,6 +111,7 @@ def story_facts(
         "replays": [_replay(each) for each in replays],
         "means": explained.means,
         "todo": _todo(row, explained.todo),
+        "runbook": explained.runbook,
         "trace": letter.trace,
     }
     return _printable(facts | (_content_of(row) if reveal else {}))
@@ -126,7 +130,9 @@ def tell(facts: Mapping[str, Any]) -> str:
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    yield f"Dead letter {facts['seq']}, {facts['state']}: {_what(facts)}"
+    yield f"Dead letter {facts['seq']}, {facts['state']}: {_what(facts)} (times are UTC)"
+    if facts.get("made_by"):
+        yield f"  sent again by {facts['made_by']}"
     yield from _content(facts)
     if facts["first_queued"]:
         yield f"  {facts['first_queued']}  queued, priority {facts['priority']}"
@@ -139,7 +145,12 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield from (_tell_death(death) for death in facts["broker"])
     yield f"  {facts['archived_at']}  archived{_times(facts['count'])}"
     yield from (_tell_replay(replay) for replay in facts["replays"])
+    if facts.get("care"):
+        yield f"  by itself: {facts['care']}"
+    if facts.get("became"):
+        yield f"  since then: {facts['became']}"
     yield f"What to do: {facts['todo']}"
+    yield f"More: the runbook {facts['runbook']}"
 
 
 def _what(facts: Mapping[str, Any]) -> str:
@@ -169,12 +180,14 @@ def _tell_attempt(attempt: Mapping[str, Any]) -> Iterator[str]:
     detail = f" ({attempt['detail']})" if attempt["detail"] else ""
     outcome = f"{attempt['outcome']}, {attempt['reason']}" if attempt["reason"] else ""
     yield (
-        f"  {attempt['at']}  attempt {attempt['attempt']}{via} {said} after {attempt['ms']} ms"
-        f": {outcome or attempt['outcome']}{detail}"
+        f"  {_instant(attempt['at'])}  attempt {attempt['attempt']}{via} {said}"
+        f" after {attempt['ms']} ms: {outcome or attempt['outcome']}{detail}"
     )
     if attempt["code"]:
         means = f", {attempt['code_means']}" if attempt["code_means"] else ""
         yield f"      its code: {attempt['code']}{means}"
+    if attempt["enhanced_means"]:
+        yield f"      in detail: {attempt['enhanced']}, {attempt['enhanced_means']}"
     if attempt["answer"]:
         yield f"      it said: {attempt['answer']}"
     if attempt["means"]:
@@ -201,7 +214,11 @@ def _attempt(attempt: Mapping[str, Any], channel: str | None, meaning: Meaning) 
     names = ("generation", "attempt", "at", "provider", "outcome", "reason", "detail", "code")
     facts = {name: attempt.get(name, "") for name in (*names, "ms", "answer")}
     code, reason = str(facts["code"] or ""), str(facts["reason"] or "")
+    said = f"{facts['detail']} {facts['answer']}"
+    enhanced = enhanced_code(said) if channel == "email" else ""
     return facts | {
+        "enhanced": enhanced,
+        "enhanced_means": enhanced_meaning(enhanced),
         "code": code,
         "code_means": meaning(channel, str(facts["provider"]), code) if code else "",
         "means": explain(reason).means if reason else "",
@@ -228,6 +245,8 @@ def _replay(replay: Replay) -> dict[str, Any]:
 
 
 def _todo(row: ArchivedLetter, todo: str) -> str:
+    if row.state == "erased":
+        return "nothing: whom it was for has been erased, and this is what stays for statistics"
     if row.state == "replayed":
         return f"nothing: it was sent again; notify status {row.letter.id} tells what became of it"
     return todo
@@ -241,6 +260,14 @@ def _printable(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _whole_text(text: str) -> str:
     return text.encode(errors="replace").decode()
+
+
+def _instant(text: Any) -> Any:
+    """As the other times; what a stranger wrote as it is."""
+    try:
+        return _time(datetime.fromisoformat(text).astimezone(UTC))
+    except (TypeError, ValueError, OverflowError):
+        return text
 
 
 def _time(time: datetime | None) -> str | None:

@@ -93,6 +93,13 @@ def is_region(code: str) -> bool:
     return code in phonenumbers.SUPPORTED_REGIONS
 
 
+def national(number: str) -> str:
+    """The digits of a number in E.164 as it is dialled within its country."""
+    parsed = phonenumbers.parse(number)
+    written = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.NATIONAL)
+    return "".join(filter(str.isdigit, written))
+
+
 def normalise(text: str, region: str | None = None) -> Phone:
     """Reads a number as people write it; ``region`` is where it is written without country.
 

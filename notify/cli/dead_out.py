@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, Final, TextIO
 
 import click
 
+from notify.care.retention import plans
 from notify.cli.context import (
     Context,
     json_option,
@@ -27,6 +29,7 @@ from notify.deadstory import EXPORTED, export_facts, export_line
 from notify.errors import InvalidInput, UsageError
 from notify.store import ArchivedLetter, Purge
 
+_NUMBER: Final = re.compile(r"\+[0-9*]+")
 # Somebody may still want to send what is open.
 _OPEN_DAYS: Final = 30
 
@@ -71,9 +74,10 @@ def _write_csv(file: TextIO, rows: Iterable[ArchivedLetter], reveal: bool) -> in
 
 
 def _cell(value: Any) -> str:
-    """Nothing that a spreadsheet would run as a formula; a phone number stays what it is."""
+    """Nothing that a spreadsheet would run as a formula; a phone number, masked or not, stays
+    what it is."""
     text = "" if value is None else str(value).encode(errors="replace").decode()
-    runs = text[:1] in ("=", "-", "@", "\t", "\r") or (text[:1] == "+" and not text[1:2].isdigit())
+    runs = text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBER.fullmatch(text)
     return f"'{text}" if runs else text
 
 
@@ -116,20 +120,38 @@ def purge(
     """Deletes dead letters for good: those that are old, or beyond a number, or both.
 
     With both, the newest are kept however old they are. Open letters that died within 30 days
-    stay without --open.
+    stay without --open. Without --older-than and --keep it is what [archive] in notify.toml
+    says, which the archiver does by itself.
     """
-    if older_than is None and keep is None:
-        raise UsageError("say which: --older-than, --keep or both")
     now = datetime.now(UTC)
+    if older_than is None and keep is None:
+        if open_too or any(value not in (None, ()) for value in wanted.values()):
+            raise UsageError("say which: --older-than, --keep or both")
+        _purge(context, _configured(context, now), yes, as_json)
+        return
     plan = Purge(
         wanted=chosen(wanted),
         before=None if older_than is None else now - _age(older_than),
         keep=keep,
         open_before=None if open_too else now - timedelta(days=_OPEN_DAYS),
     )
+    _purge(context, [plan], yes, as_json)
+
+
+def _configured(context: Context, now: datetime) -> list[Purge]:
+    settings = context.settings.archive
+    if not settings.limited:
+        raise UsageError(
+            "say which: --older-than, --keep or both; archive.keep and archive.keep_most are"
+            " not configured"
+        )
+    return plans(settings, now)
+
+
+def _purge(context: Context, wanted: list[Purge], yes: bool, as_json: bool) -> None:
     with context.store() as store:
-        counts = store.doomed(plan)
-        number = store.purge(plan) if yes else sum(counts.values())
+        counts = store.doomed(*wanted)
+        number = sum(map(store.purge, wanted)) if yes else sum(counts.values())
     if as_json:
         print_json({"done": yes, "letters": number, "by_reason": counts})
         return

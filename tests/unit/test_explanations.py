@@ -1,12 +1,15 @@
 """Every reason and every code that is shown is explained."""
 
+from http import HTTPStatus
+
 import pytest
 
 from notify.codes import listed_meaning, meaning
 from notify.config import load_settings
 from notify.config.shipped import shipped, shipped_names
-from notify.explanations import EXPLANATIONS, explain, http_meaning, smtp_meaning
+from notify.explanations import EXPLANATIONS, explain
 from notify.outcomes import Reason
+from notify.protocolcodes import enhanced_code, enhanced_meaning, http_meaning, smtp_meaning
 from tests.unit.test_architecture import ROOT
 
 
@@ -50,3 +53,30 @@ def test_all_listed_codes_of_a_profile_are_told(name: str) -> None:
     for each in profile.answers.codes:
         code = str(each.status if each.code is None else each.code)
         assert listed_meaning(profile, code), code
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_leads_to_a_runbook(reason: Reason) -> None:
+    assert (ROOT / "ops" / "runbooks" / f"{explain(reason).runbook}.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "means"),
+    [
+        ("550 5.1.1 at RCPT", "5.1.1", "there is no such mailbox, for good"),
+        ("452 4.2.2 mailbox is over quota", "4.2.2", "the mailbox is full, for the moment"),
+        ("5.7.999 policy", "5.7.999", "refused by policy or for security, for good"),
+        ("2.0.0 queued", "2.0.0", "no more is said"),
+        ("from 192.5.1.1 port 25", "", ""),
+        ("version 5.1", "", ""),
+        ("5.9.1", "5.9.1", ""),
+    ],
+)
+def test_enhanced_codes_of_mail_servers(said: str, code: str, means: str) -> None:
+    assert enhanced_code(said) == code
+    assert enhanced_meaning(code) == means
+
+
+@pytest.mark.parametrize("status", [status.value for status in HTTPStatus])
+def test_every_status_of_http_has_a_name(status: int) -> None:
+    assert http_meaning(str(status))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from notify.notification import Notification
     from notify.publish import Client, Sent
+    from notify.schedule.client import Schedules
     from notify.templates import Templates
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "NotifyError",
     "PublishError",
     "QueueFull",
+    "Schedules",
     "Sent",
     "Settings",
     "Templates",
@@ -60,6 +62,7 @@ _HOMES: Final = {
     "attach": "notify.attaching",
     "Client": "notify.publish",
     "Notification": "notify.notification",
+    "Schedules": "notify.schedule.client",
     "Sent": "notify.publish",
     "Settings": "notify.config",
     "Templates": "notify.templates",

@@ -14,6 +14,7 @@ from notify.batch import FileSpec
 from notify.cli.context import Context, json_option, pairs, pass_context, print_json, say
 from notify.cli.preview import STDOUT, show_preview
 from notify.cli.sendfile import SKIP, FileOrder, send_file
+from notify.cli.sendlater import cancel, send_later
 from notify.config import Settings
 from notify.config.limits import parse_rate
 from notify.errors import InvalidInput, UsageError
@@ -24,6 +25,7 @@ from notify.templates import Templates
 
 _GIVEN: Final = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 _BATCH: Final = ("name", "rate", "on_error", "rejects", "yes")
+_EXTRAS: Final = ("at", "zone", "attached", "inlined", "preview", "labels")
 _FOR_FILES: Final = {*_BATCH, "path", "encoding", "template", "variables", "as_json"}
 
 
@@ -60,6 +62,9 @@ def read_rate(_context: click.Context, _option: click.Parameter, value: str | No
 @click.option("--template", help="Take the content from this template.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="For the template.")
 @click.option("--expires-at", help="Never send after this, like 2027-03-01T09:00:00+01:00.")
+@click.option("--at", help="Send it then: 2027-03-01T09:00:00+01:00, or without +01:00 in --zone.")
+@click.option("--zone", help="An IANA name like Europe/Berlin, for --at.")
+@click.option("--cancel", "cancelled", metavar="ID", help="What --at was to send is not sent.")
 @click.option("--attach", "attached", multiple=True, metavar="FOLDER/FILE", help="For a mail.")
 @click.option("--inline", "inlined", multiple=True, metavar="FOLDER/FILE", help="For its HTML.")
 @click.option("--unsubscribe", help="An https URL with which a mail is unsubscribed from.")
@@ -78,11 +83,8 @@ def send(
     recipient: str | None,
     path: str | None,
     variables: tuple[str, ...],
-    attached: tuple[str, ...],
-    inlined: tuple[str, ...],
-    preview: str | None,
-    labels: tuple[str, ...],
     as_json: bool,
+    cancelled: str | None,
     **content: Any,
 ) -> None:
     """Publishes a notification; returns when RabbitMQ has confirmed it.
@@ -92,29 +94,47 @@ def send(
     notify send email ada@example.com --subject Hello --body "How are you?"
     notify send webhook https://example.com/hook --data '{"order": 7}'
     notify send sms +491701234567 --template code --var code=552104
+    notify send sms +491701234567 --body "Today!" --at 2027-03-01T09:00 --zone Europe/Berlin
     notify send --file people.csv
     notify send --file people.jsonl.gz --template code --name spring --rate 200/s
 
     The rows of a file are all checked, shown, and published as a batch: killed and started
-    again, it goes on where it was.
+    again, it goes on where it was. With --at it returns when the notification is stored
+    durably; a beat sends it.
     """
     if path is not None:
         _only_file(command)
         command.exit(send_file(context, _file_order(path, variables, as_json, content)))
+    if cancelled is not None:
+        cancel(context, cancelled)
+        return
     if channel is None or recipient is None:
         raise UsageError("give CHANNEL and RECIPIENT, or --file")
+    extras = {name: content.pop(name) for name in _EXTRAS}
     content = {k: v for k, v in content.items() if k not in _FOR_FILES or k == "template"}
     named: dict[str, Any] = {
         "channel": channel,
         "recipient": smsprep.recipient(channel, recipient, context.settings),
-        "labels": dict(pairs(labels, "--label")),
+        "labels": dict(pairs(extras["labels"], "--label")),
     }
-    notification = _notification(context.templates, named | _given(content), variables)
-    notification = _with_files(notification, context.settings, attached, inlined)
-    if preview is not None:
-        show_preview(context, notification, preview)
+    values = named | _given(content)
+    if extras["at"] is not None:
+        send_later(context, values, variables, extras, as_json=as_json)
         return
-    with Client(context.settings) as client:
+    if extras["zone"] is not None:
+        raise UsageError("--zone: is for --at")
+    _send(context, _notification(context.templates, values, variables), extras, as_json)
+
+
+def _send(
+    context: Context, notification: Notification, extras: dict[str, Any], as_json: bool
+) -> None:
+    settings = context.settings
+    notification = _with_files(notification, settings, extras["attached"], extras["inlined"])
+    if extras["preview"] is not None:
+        show_preview(context, notification, extras["preview"])
+        return
+    with Client(settings) as client:
         id = client.send(notification)
     if as_json:
         print_json({"id": id})

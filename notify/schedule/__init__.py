@@ -1,7 +1,24 @@
 """Schedules: stored in Redis by RedBeat, fired by ``notify beat``."""
 
 from notify.schedule.beat import run_beat
-from notify.schedule.entries import Planned, Schedules
-from notify.schedule.timing import Timing, parse_timing
+from notify.schedule.book import BY_NAME, SOONEST, Book
+from notify.schedule.fanout import Fanout
+from notify.schedule.spec import ScheduleSpec, parse_spec
+from notify.schedule.stored import ACTIVE, ASLEEP, ENDED, QUARANTINED, Page, Put, Stored
 
-__all__ = ["Planned", "Schedules", "Timing", "parse_timing", "run_beat"]
+__all__ = [
+    "ACTIVE",
+    "ASLEEP",
+    "BY_NAME",
+    "ENDED",
+    "QUARANTINED",
+    "SOONEST",
+    "Book",
+    "Fanout",
+    "Page",
+    "Put",
+    "ScheduleSpec",
+    "Stored",
+    "parse_spec",
+    "run_beat",
+]

@@ -1,123 +1,149 @@
-"""The beat: publishes each occurrence with a confirm, and only then advances its schedule."""
+"""``notify beat``: one leads and fires what is due, the others stand by."""
 
 import logging
 import signal
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, cast
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from typing import Final
 
 from celery.beat import Service
-from celery.schedules import crontab
-from redbeat import RedBeatScheduler
-from redbeat.schedules import rrule
-from redis import RedisError
 
 from notify.config import Settings
-from notify.errors import LedgerUnavailable
-from notify.notification import Notification
+from notify.errors import ConfigError
+from notify.metrics import BeatMetrics
+from notify.provision import ledger
 from notify.publish import Client
-from notify.schedule.entries import LOOP_INTERVAL, beat_app, read_notification
-from notify.telemetry import event, safe_traceback, set_up_logging
+from notify.reloading import Reloader, adopt_log
+from notify.schedule.audience.crew import Crew
+from notify.schedule.audiences import Audiences
+from notify.schedule.book import Book
+from notify.schedule.desk import Desk
+from notify.schedule.entries import LOOP_INTERVAL, beat_app
+from notify.schedule.firing import Firing
+from notify.schedule.happened import Recording
+from notify.schedule.history import History
+from notify.schedule.keeping import Keeper, Keeping, OpenKeeper
+from notify.schedule.leader import Leader
+from notify.schedule.patience import Patient
+from notify.schedule.reconciling import Reconciler
+from notify.schedule.scheduler import Scheduler
+from notify.schedule.truth import Truth
+from notify.systemd import Reporter, tell_stopping
+from notify.telemetry import event, set_up_logging
 
 log = logging.getLogger(__name__)
 
-# Later than this, the next run counts from now: missed runs are one run, not a burst.
-_LATE: Final = timedelta(seconds=5)
-
-
-class Scheduler(RedBeatScheduler):
-    """RedBeat's scheduler, which publishes before it advances.
-
-    RedBeat marks a run as done and then publishes: with the broker down at that moment the
-    run is lost. Here the planned instant is part of the notification's id, so that a run
-    that is published twice is delivered once.
-    """
-
-    def setup_schedule(self) -> None:
-        """Installs nothing: Celery would add a schedule of its own for result backends."""
-
-    def tick(self, *arguments: Any, **options: Any) -> float:
-        if self.lock_key and self.lock is None:
-            # Celery swallows what goes wrong while the lock is taken: without it, two beats lead.
-            raise LedgerUnavailable("Redis: the lock of the leading beat could not be taken")
-        return float(super().tick(*arguments, **options))
-
-    def maybe_due(self, entry: Any, **_: Any) -> float:
-        due, seconds = entry.is_due()
-        if due:
-            try:
-                self._fire(entry)
-            except Exception as error:
-                log.error(
-                    "schedule not fired, will try again",
-                    extra=event(schedule=entry.name, error=safe_traceback(error)),
-                )
-        # None where nothing follows: a one-shot that has fired.
-        return LOOP_INTERVAL if seconds is None else float(seconds)
-
-    def _fire(self, entry: Any) -> None:
-        planned = planned_instant(entry)
-        notification = occurrence(entry.name, planned, read_notification(entry))
-        self.app.notify_client.send(notification)
-        log.info("schedule fired", extra=event(schedule=entry.name, id=notification.id))
-        now = datetime.now(UTC)
-        following = entry._next_instance(last_run_at=now if now - planned > _LATE else planned)
-        if following.due_at is None:
-            following.delete()
-
-
-def planned_instant(entry: Any) -> datetime:
-    """When the entry's next run is planned: the same for every beat, however late it is.
-
-    RedBeat's own ``due_at`` says "now" for a run that is overdue, and its score has whole
-    seconds only.
-    """
-    kind, last = entry.schedule, entry.last_run_at
-    if isinstance(kind, rrule):
-        instant = kind.rrule.after(last)
-    elif isinstance(kind, crontab):
-        start, delta, _ = kind.remaining_delta(last)
-        instant = start + delta
-    else:
-        instant = last + kind.run_every
-    return cast("datetime", instant).astimezone(UTC)
-
-
-def occurrence(name: str, planned: datetime, notification: Notification) -> Notification:
-    """The notification of one planned firing: the same id whoever fires it."""
-    instant = planned.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return notification.evolve(id=f"schedule:{name}:{instant}", created_at=datetime.now(UTC))
+_SECTIONS: Final = ("archive", "broker", "channels", "log", "metrics", "redis", "schedules")
 
 
 def run_beat(settings: Settings) -> int:
-    """Fires schedules until SIGTERM or SIGINT. One beat leads, further ones wait for its lock.
+    """Fires schedules until SIGTERM or SIGINT. One beat leads, others stand by for its lock.
 
-    Raises ``LedgerUnavailable`` when Redis does not answer or the lock was lost: systemd
-    starts it again, and it waits for the lock like any other.
+    The one that leads also sends to audiences. Raises ``ConfigError`` where Redis would lose
+    schedules, and ``LedgerUnavailable`` when it does not answer at the start; later on it is
+    waited for.
     """
     set_up_logging(settings.log.level, settings.log.format)
-    app = beat_app(settings)
-    with Client(settings) as client:
-        app.notify_client = client
-        service = Service(app, max_interval=LOOP_INTERVAL, scheduler_cls=Scheduler)
-        _stop_on_signals(service)
-        log.info("ready", extra=event(what="beat"))
-        try:
-            service.start()
-        except RedisError as error:
-            raise LedgerUnavailable(f"Redis: {type(error).__name__}; the beat stops") from error
+    _check_redis(settings)
+    stopping = threading.Event()
+    reporter, metrics = Reporter(), BeatMetrics()
+    with ExitStack() as stack:
+        stack.callback(tell_stopping, "stopped")
+        audiences = stack.enter_context(Audiences(settings))
+        book = stack.enter_context(closing(Book(settings)))
+        client = stack.enter_context(Client(settings))
+        recording = Recording(History(settings))
+        stack.callback(recording.close)
+        leader = _leader(settings, book)
+        keeping = Keeping(_open_keeper(settings), leader, stopping)
+        stack.callback(keeping.close)
+        metrics.leading.set_function(lambda: bool(leader.term()))
+        metrics.serve(settings, "beat")
+        leader.start()
+        crew = Crew(audiences, lambda: bool(leader.term()))
+        stack.callback(crew.close)
+        crew.start()
+        # First of all, so that another beat leads while this one comes to its end.
+        stack.callback(leader.stop)
+        firing = Firing(settings, client, fanout=Patient(audiences))
+        desk = Desk(
+            book=book,
+            leader=leader,
+            firing=firing,
+            recording=recording,
+            metrics=metrics,
+            keeping=keeping,
+            status=reporter.status,
+            alive=_Alive(reporter, leader),
+            stopping=stopping,
+        )
+        _serve(settings, desk, reporter, audiences)
     log.info("stopped", extra=event(what="beat"))
     return 0
 
 
-def _stop_on_signals(service: Service) -> None:
-    # Built now: a signal may come while it is being built, and the handler must not build it.
-    scheduler = service.scheduler
+def _check_redis(settings: Settings) -> None:
+    """Schedules that are evicted, or forgotten by a restart, are lost as the ledger would be."""
+    with closing(ledger(settings)) as opened:
+        problems = opened.check()
+    if problems:
+        raise ConfigError(problems)
 
+
+def _leader(settings: Settings, book: Book) -> Leader:
+    redis = settings.redis
+    return Leader(redis.url, book.shelf.lock, timeout=redis.timeout)
+
+
+class _Alive:
+    """Signs of life to systemd, and to the lock, which a stuck loop must not keep."""
+
+    def __init__(self, reporter: Reporter, leader: Leader) -> None:
+        self._reporter = reporter
+        self._leader = leader
+
+    def __call__(self) -> None:
+        self._reporter.alive()
+        self._leader.sign_of_life()
+
+
+def _open_keeper(settings: Settings) -> OpenKeeper | None:
+    if settings.schedules.truth != "database":
+        return None
+
+    @contextmanager
+    def opened(alive: Callable[[], None]) -> Iterator[Keeper]:
+        with Truth(settings) as truth:
+            yield Reconciler(truth, history=settings.schedules.history, alive=alive)
+
+    return opened
+
+
+def _serve(settings: Settings, desk: Desk, reporter: Reporter, audiences: Audiences) -> None:
+    app = beat_app(settings)
+    service = Service(app, max_interval=LOOP_INTERVAL, scheduler_cls=partial(Scheduler, desk=desk))
+    # Built now: a signal may come while it is being built, and the handler must not build it.
+    assert service.scheduler
+    _stop_on_signals(service, desk.stopping)
+
+    def adopt(old: Settings, new: Settings) -> Settings:
+        changed = adopt_log(old, new).model_copy(update={"channels": new.channels})
+        desk.firing.renew(changed)
+        audiences.renew(changed)
+        return changed
+
+    Reloader(settings, adopt=adopt, sections=_SECTIONS, then=reporter.resumed).watch()
+    log.info("ready", extra=event(what="beat", host=socket.gethostname()))
+    service.start()
+
+
+def _stop_on_signals(service: Service, stopping: threading.Event) -> None:
     def stop(*_: object) -> None:
+        stopping.set()
         service.stop()
-        if scheduler.lock is None:
-            # Still waiting for the leader's lock, which nothing else interrupts.
-            raise SystemExit(0)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)

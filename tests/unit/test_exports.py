@@ -26,6 +26,7 @@ PUBLIC = [
     "NotifyError",
     "PublishError",
     "QueueFull",
+    "Schedules",
     "Sent",
     "Settings",
     "Templates",

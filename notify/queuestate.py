@@ -1,18 +1,27 @@
 """How full each queue is, and how old its oldest message can be."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from notify import provision, topology
 from notify.config import Settings
-from notify.ledger import Health, Ledger
+from notify.ledger import Health
 from notify.management import Management, QueueStatus
 
 # Above this share of Redis's memory limit somebody should look.
 _FULL: Final = 0.7
 
 
-def queue_states(settings: Settings, api: Management, ledger: Ledger) -> list[dict[str, Any]]:
+class Progress(Protocol):
+    """What of the ledger is used."""
+
+    def progress(self, queues: Sequence[str]) -> dict[str, int]: ...
+
+    def now(self) -> datetime: ...
+
+
+def queue_states(settings: Settings, api: Management, ledger: Progress) -> list[dict[str, Any]]:
     """One entry for each queue of the topology, in its order.
 
     RabbitMQ cannot say when the head of a quorum queue was published. Messages leave in the

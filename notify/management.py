@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Self
 from urllib.parse import quote, unquote, urlsplit
 
@@ -75,9 +77,13 @@ class Management:
 
     def alarms(self) -> list[str]:
         """Resource alarms in force, one line each."""
-        nodes = self._get("/nodes")
+        return [f"{node}: {kind} alarm" for (node, kind), on in self.node_alarms().items() if on]
+
+    def node_alarms(self) -> dict[tuple[str, str], bool]:
+        """Whether each resource alarm is in force, by node and kind."""
         kinds = {"mem_alarm": "memory", "disk_free_alarm": "disk"}
-        return [f"{n['name']}: {kinds[k]} alarm" for n in nodes for k in kinds if n.get(k)]
+        nodes = self._get("/nodes")
+        return {(n["name"], kinds[key]): bool(n.get(key)) for n in nodes for key in kinds}
 
     def create_virtual_host(self) -> None:
         """Creates the virtual host and gives this user all rights in it."""
@@ -102,6 +108,22 @@ class Management:
             "priority": 10,
         }
         self._put(f"/policies/{self._vhost}/{quote(policy.name, safe='')}", body)
+
+    def ask(self, path: str) -> Any:
+        """Any answer of the API, ``{vhost}`` in ``path`` being this virtual host; None where its
+        user may not see it, or where there is no such thing."""
+        response = self._request("GET", path.replace("{vhost}", self._vhost))
+        if response.status_code in (401, 403, 404):
+            return None
+        return self._checked(response).json()
+
+    def clock(self) -> datetime | None:
+        """What time it is there, to the second."""
+        said = self._request("GET", "/overview").headers.get("Date", "")
+        try:
+            return parsedate_to_datetime(said)
+        except ValueError:
+            return None
 
     def queues(self) -> dict[str, QueueStatus]:
         return {item["name"]: _queue(item) for item in self._get(f"/queues/{self._vhost}")}

@@ -49,6 +49,11 @@ class Context:
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
 
+    @property
+    def directory(self) -> Path | None:
+        """As the option says; None where it says nothing."""
+        return self._directory
+
     @cached_property
     def settings(self) -> Settings:
         return load_settings(self._directory)

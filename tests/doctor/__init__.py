@@ -1,0 +1,1 @@
+"""The doctor, on facts and on real servers."""

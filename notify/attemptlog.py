@@ -5,9 +5,10 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from notify.ledger import AttemptRecord, Claimed, NextStep
+from notify.ledger import AttemptRecord, Claim, Claimed, NextStep
 from notify.message import Envelope
 from notify.metrics import Metrics
+from notify.metrics.labels import reason
 from notify.outcomes import DeliveryFailure, Outcome
 from notify.telemetry import event, mask
 
@@ -56,6 +57,12 @@ class Journal:
             dead_reason=step.reason if step else None,
         )
 
+    def claim(self, envelope: Envelope, claim: Claim) -> None:
+        """Counts what the ledger knew better."""
+        if not isinstance(claim, Claimed):
+            why = type(claim).__name__.lower()
+            self._metrics.claims_refused.labels(*envelope.queue, why).inc()
+
     def _count(self, envelope: Envelope, record: AttemptRecord) -> None:
         metrics, queue = self._metrics, envelope.queue
         metrics.attempts.labels(*queue, record.provider, record.outcome, record.reason).inc()
@@ -67,8 +74,8 @@ class Journal:
     def step(self, name: str, envelope: Envelope, **fields: Any) -> None:
         """``name`` is what was done; fields without a value are left out."""
         notification = envelope.notification
-        reason = fields.get("dead_reason") or fields.get("reason") or ""
-        self._metrics.notifications.labels(*envelope.queue, name, reason).inc()
+        why = reason(fields.get("dead_reason") or fields.get("reason"))
+        self._metrics.notifications.labels(*envelope.queue, name, why).inc()
         log.info(
             name,
             extra=event(

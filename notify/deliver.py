@@ -68,6 +68,11 @@ class Pipeline:
         self._journal = Journal(tools.metrics)
         self._steps = Steps(tools.ledger, tools.publisher, tools.pause, tools.now)
 
+    def adopt(self, settings: ChannelSettings) -> None:
+        """Goes on with these: retries, throttle, and what limits the same providers."""
+        self.settings = settings
+        self.tools.router.adopt(settings)
+
     @property
     def sending(self) -> Mapping[str, float]:
         """The sends under way: for each, when its deadline passes (monotonic)."""
@@ -113,6 +118,7 @@ class Pipeline:
             claim = self._claim(envelope, redelivered, way)
         except LedgerUnavailable as error:
             raise Pause(str(error)) from error
+        self._journal.claim(envelope, claim)
         if isinstance(claim, Claimed):
             self._check_lease(envelope, claim, way, asked)
             return self._send_and_settle(envelope, claim, way)

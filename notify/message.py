@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 
 from notify.errors import InvalidNotification, MessageError
 from notify.notification import Notification, parse_instant
+from notify.recipients import NULL_RECIPIENTS
 
 TASK: Final = "notify.deliver"
 CONTENT_TYPE: Final = "application/json"
@@ -28,6 +29,8 @@ ATTEMPTS: Final = "notify-attempts"
 TRACE: Final = "traceparent"
 ALONE: Final = "notify-alone"
 PROVIDER: Final = "notify-provider"
+HEARTBEAT: Final = "notify-heartbeat"
+HEARTBEAT_ID: Final = "heartbeat:"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +40,8 @@ class Envelope:
     A generation begins when the notification is published or replayed; its attempts count
     from 1. ``first_queued`` is the start of the generation, from which retries are limited.
     ``alone`` asks for a process of its own: it may have killed a worker. ``provider`` is the
-    one that may have had it already, and can tell a repeat.
+    one that may have had it already, and can tell a repeat. A ``heartbeat`` goes all the way
+    but to a provider.
     """
 
     notification: Notification
@@ -47,6 +51,7 @@ class Envelope:
     trace: str | None = None
     alone: bool = False
     provider: str = ""
+    heartbeat: bool = False
 
     @property
     def routing_key(self) -> str:
@@ -135,6 +140,8 @@ def _own_headers(envelope: Envelope) -> dict[str, Any]:
         headers[ALONE] = True
     if envelope.provider:
         headers[PROVIDER] = envelope.provider
+    if envelope.heartbeat:
+        headers[HEARTBEAT] = True
     return headers
 
 
@@ -174,6 +181,7 @@ def decode(headers: Mapping[str, Any], notification: Any) -> Envelope:
         trace=_trace(headers),
         alone=headers.get(ALONE) is True,
         provider=pinned(headers),
+        heartbeat=is_heartbeat(headers, value.id, value.channel, value.recipient),
     )
 
 
@@ -200,6 +208,15 @@ def pinned(headers: Mapping[str, Any]) -> str:
     """The provider that may have had it already."""
     value = headers.get(PROVIDER)
     return value if isinstance(value, str) and len(value) <= 32 else ""
+
+
+def is_heartbeat(
+    headers: Mapping[str, Any], id: str | None, channel: str | None, recipient: str | None
+) -> bool:
+    """Only where all of it says so: the header alone must not keep anything from its recipient,
+    nor settle another notification's id."""
+    null, known = NULL_RECIPIENTS.get(channel or ""), (id or "").startswith(HEARTBEAT_ID)
+    return headers.get(HEARTBEAT) is True and known and null is not None and recipient == null
 
 
 def _trace(headers: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,9 @@ from notify.errors import ConfigError, LedgerUnavailable
 from notify.ledger import Ledger
 from notify.limits import Limits
 from notify.management import Management
+from notify.sending import GRACE
 from notify.suppressions import Suppressions
+from notify.systemd import stop_timeout
 from notify.topology import Topology
 
 
@@ -60,6 +62,21 @@ def declare_all(settings: Settings) -> None:
     with suppress(LedgerUnavailable), closing(ledger(settings)) as opened:
         opened.mark()
     declare(plan, settings.broker.urls, timeout=settings.broker.confirm_timeout)
+
+
+def stop_problem(settings: Settings, channel: str) -> str:
+    """Why a worker of that channel could be killed while it stops; empty where it has the time.
+
+    It finishes what it sends, then makes sure of what follows.
+    """
+    deadline, allowed = settings.channel(channel).send.deadline, stop_timeout()
+    needed = deadline + GRACE + settings.broker.confirm_timeout
+    if needed < allowed:
+        return ""
+    return (
+        f"channels/{channel}.toml: send.deadline: stopping may take {needed:g} s, and systemd"
+        f" waits {allowed:g} s: raise TimeoutStopSec and NOTIFY_STOP_TIMEOUT in a drop-in"
+    )
 
 
 def check_services(settings: Settings, channel: str, priority: str) -> Settings:

@@ -11,7 +11,9 @@ from notify.broker import Outgoing, Publisher
 from notify.config import Settings
 from notify.errors import InvalidNotification, NotifyError
 from notify.message import Envelope, encode
+from notify.metrics import ProcessMetrics
 from notify.notification import Notification
+from notify.publishcount import CountedPublisher
 from notify.rendering import from_template
 from notify.smsprep import prepare_sms
 from notify.templates import Templates
@@ -109,14 +111,16 @@ class Client:
         return Outgoing(key=notification.id, exchange=EXCHANGE, message=message)
 
 
-def open_publisher(settings: Settings) -> Publisher:
-    """A publisher for the configured brokers; it connects when it first publishes."""
-    broker = settings.broker
-    return Publisher(
-        broker.urls,
-        connect_timeout=broker.connect_timeout,
-        confirm_timeout=broker.confirm_timeout,
-    )
+def open_publisher(settings: Settings, metrics: ProcessMetrics | None = None) -> Publisher:
+    """A publisher for the configured brokers; it connects when it first publishes.
+
+    ``metrics`` counts what RabbitMQ answers.
+    """
+    urls, connect = settings.broker.urls, settings.broker.connect_timeout
+    confirm = settings.broker.confirm_timeout
+    if metrics is None:
+        return Publisher(urls, connect_timeout=connect, confirm_timeout=confirm)
+    return CountedPublisher(urls, connect_timeout=connect, confirm_timeout=confirm, metrics=metrics)
 
 
 def prepare(notification: Notification, settings: Settings, now: datetime) -> Notification:

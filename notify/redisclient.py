@@ -10,8 +10,10 @@ from redis.retry import Retry
 from notify.errors import LedgerUnavailable
 
 
-def open_redis(url: str, timeout: float) -> redis.Redis:
+def open_redis(url: str, timeout: float, *, errors: str = "strict") -> redis.Redis:
     """A thread-safe client; every wait for the server ends after ``timeout`` seconds.
+
+    ``errors`` is what happens to bytes that are not UTF-8, as in ``bytes.decode``.
 
     It repeats nothing by itself: a claim that was repeated unseen would meet itself as
     another's, and what is counted would be counted twice.
@@ -19,6 +21,7 @@ def open_redis(url: str, timeout: float) -> redis.Redis:
     return redis.Redis.from_url(
         url,
         decode_responses=True,
+        encoding_errors=errors,
         socket_timeout=timeout,
         socket_connect_timeout=timeout,
         health_check_interval=10,

@@ -18,11 +18,12 @@ log = logging.getLogger(__name__)
 def register(
     app: Celery,
     deliver: Callable[[Envelope, bool], str],
-    on_taken: Callable[[int], None] = lambda published: None,
+    on_taken: Callable[[Envelope, str, int | None], None] = lambda *_: None,
 ) -> Task:
     """Registers the task with ``deliver`` behind it.
 
-    ``on_taken`` is told when each message was published, in epoch seconds.
+    ``on_taken`` is told of each message, the exchange through which it came, and when it was
+    published (epoch seconds), where its publisher says so.
 
     What it returns is acknowledged. A message that is no notification goes to the archive
     as it is, through the queue's dead-letter exchange; what ``deliver`` hands back goes back
@@ -39,11 +40,10 @@ def register(
         except MessageError as error:
             log.warning("message refused", extra=event(problem=str(error)))
             raise Reject("is not a notification", requeue=False) from error
-        published = (self.request.properties or {}).get("timestamp")
-        if published is not None:
-            on_taken(int(published.timestamp() if hasattr(published, "timestamp") else published))
+        info = self.request.delivery_info
+        on_taken(envelope, str(info.get("exchange")), _published(self.request.properties))
         try:
-            return deliver(envelope, bool(self.request.delivery_info.get("redelivered")))
+            return deliver(envelope, bool(info.get("redelivered")))
         except HandBack as reason:
             log.warning("handed back", extra=event(id=envelope.notification.id, why=str(reason)))
             raise Reject("handed back", requeue=True) from reason
@@ -54,3 +54,8 @@ def register(
             raise Reject("broken", requeue=False) from error
 
     return notify_deliver
+
+
+def _published(properties: Mapping[str, Any] | None) -> int | None:
+    at = (properties or {}).get("timestamp")
+    return None if at is None else int(at.timestamp() if hasattr(at, "timestamp") else at)

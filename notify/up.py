@@ -20,7 +20,7 @@ from honcho.manager import Manager
 from notify import provision
 from notify.config import load_settings
 from notify.local import PrivateServers, guard, servers_from_environment
-from notify.processes import commands, environment, find_config
+from notify.processes import commands, environment, find_config, notify
 from notify.sandbox import Sandbox
 
 _NAME = "notify-up"
@@ -44,7 +44,7 @@ def run_up(directory: Path, say: Callable[[str], None]) -> int:
         settings = load_settings(environ=environ)
         provision.declare_all(settings)
         say(_how_to_use(environ))
-        return _supervise(commands(settings), environ)
+        return _supervise(commands(settings) | {"exporter": notify("exporter")}, environ)
 
 
 def _how_to_use(environ: Mapping[str, str]) -> str:

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from notify.errors import BrokerUnavailable
 from notify.local import PrivateServers, Servers, servers_from_environment
 from notify.sandbox import Sandbox
 from tests.deployment import Deployment
+from tests.postgres import PostgresServer
 
 # A shell ignores SIGINT for what it starts in the background, and so would all our processes:
 # tests of Ctrl-C would depend on how the tests were started.
@@ -92,6 +94,32 @@ def heal(own: PrivateServers, url: str) -> None:
             raise
         own.restart_broker()
         declare(probe, [url], timeout=30)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with closing(PostgresServer()) as started:
+        yield started
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database of each kind without any table."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/new/directory/archive.sqlite3"
+        return
+    with request.getfixturevalue("postgres").database(empty=True) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def archive_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An archive of each kind of database; its tables may be there already."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/archive.sqlite3"
+        return
+    with request.getfixturevalue("postgres").database() as url:
+        yield url
 
 
 @pytest.fixture

@@ -136,8 +136,9 @@ class Deployment:
         (config / "channels").mkdir(parents=True)
         (config / "notify.toml").write_text(MAIN.format(**values))
         for name, provider in providers.items():
-            text = CHANNEL.format(**values) + provider
-            (config / "channels" / f"{name}.toml").write_text(text)
+            if provider:  # None: without that channel
+                text = CHANNEL.format(**values) + provider
+                (config / "channels" / f"{name}.toml").write_text(text)
         self.environ = dict(os.environ) | self.servers.environment() | self._own(config)
         self.settings: Settings = load_settings(environ=self.environ)
         provision.declare_all(self.settings)

@@ -9,12 +9,15 @@ import click
 from notify.cli import (
     archive,
     batch,
+    care,
     config,
     dead,
+    doctor,
     drill,
     endpoint,
     local,
     phone,
+    privacy,
     provider,
     providers,
     queues,
@@ -57,8 +60,8 @@ def cli(context: click.Context, directory: Path | None) -> None:
     context.obj = Context(directory)
 
 
-_QUESTIONS = (status, queues, providers, provider, dead, archive)
-_RECIPIENTS = (phone, suppression, endpoint, webhook)
+_QUESTIONS = (doctor, status, queues, providers, provider, dead, care, archive)
+_RECIPIENTS = (phone, suppression, endpoint, webhook, privacy)
 _FIRST = (config, template, topology, send, batch, run)
 for module in (*_FIRST, *_QUESTIONS, *_RECIPIENTS, schedule, local, drill):
     for command in module.COMMANDS:

@@ -1,7 +1,16 @@
 """Configuration: typed, strict, and checked as a whole before anything starts."""
 
 from notify.config.answers import AnswerRule
+from notify.config.archive import ArchiveSettings
 from notify.config.attachments import AttachmentSettings
+from notify.config.care import (
+    PROVIDER_OUTAGE,
+    CareMatch,
+    CareRule,
+    CareSettings,
+    DigestSettings,
+    is_outage,
+)
 from notify.config.described import ProfileProvider, PythonProvider
 from notify.config.dkim import DkimSettings
 from notify.config.endpoints import EndpointSettings
@@ -9,7 +18,6 @@ from notify.config.limits import BreakerSettings, LimitSettings, ThrottleSetting
 from notify.config.load import load_settings, settings_directory
 from notify.config.matches import Match, accepts, candidates
 from notify.config.models import (
-    ArchiveSettings,
     BrokerSettings,
     ChannelSettings,
     EmailSettings,
@@ -19,6 +27,7 @@ from notify.config.models import (
     SmsSettings,
     WebhookSettings,
 )
+from notify.config.passwords import archive_url
 from notify.config.providers import (
     AnyProvider,
     HttpProvider,
@@ -26,27 +35,37 @@ from notify.config.providers import (
     SmtpProvider,
     WebhookProvider,
 )
+from notify.config.retention import KeepLess, RetentionSettings
+from notify.config.schedules import ScheduleSettings
 from notify.config.texts import TextSettings
 
 __all__ = [
+    "PROVIDER_OUTAGE",
     "AnswerRule",
     "AnyProvider",
     "ArchiveSettings",
     "AttachmentSettings",
     "BreakerSettings",
     "BrokerSettings",
+    "CareMatch",
+    "CareRule",
+    "CareSettings",
     "ChannelSettings",
+    "DigestSettings",
     "DkimSettings",
     "EmailSettings",
     "EndpointSettings",
     "HttpProvider",
     "HttpSmsProvider",
+    "KeepLess",
     "LimitSettings",
     "LogSettings",
     "Match",
     "ProfileProvider",
     "PythonProvider",
     "RedisSettings",
+    "RetentionSettings",
+    "ScheduleSettings",
     "Settings",
     "SmsSettings",
     "SmtpProvider",
@@ -56,7 +75,9 @@ __all__ = [
     "WebhookSettings",
     "Window",
     "accepts",
+    "archive_url",
     "candidates",
+    "is_outage",
     "load_settings",
     "settings_directory",
 ]

@@ -6,11 +6,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit, urlunsplit
 
-from pydantic import SecretStr, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from notify.config.care import care_problems
 from notify.config.described import PROVIDER_TYPES, ProfileProvider, PythonProvider
 from notify.config.models import (
     ChannelSettings,
@@ -19,8 +19,11 @@ from notify.config.models import (
     SmsSettings,
     WebhookSettings,
 )
+from notify.config.passwords import with_passwords
 from notify.config.profiles import Profile
 from notify.config.providers import AnyProvider
+from notify.config.retention import retention_problems
+from notify.config.secretfiles import find_file, names_a_file
 from notify.config.shipped import shipped_names
 from notify.config.types import Strict
 from notify.errors import ConfigError
@@ -29,10 +32,13 @@ from notify.notification import CHANNELS
 # Environment twins of single keys, for services whose addresses are known at start only.
 _TWINS = {
     "NOTIFY_BROKER_URLS": ("broker", "urls"),
+    "NOTIFY_BROKER_PASSWORD_FILE": ("broker", "password_file"),
     "NOTIFY_MANAGEMENT_URL": ("broker", "management_url"),
+    "NOTIFY_MANAGEMENT_PASSWORD_FILE": ("broker", "management_password_file"),
     "NOTIFY_REDIS_URL": ("redis", "url"),
     "NOTIFY_REDIS_PREFIX": ("redis", "prefix"),
     "NOTIFY_ARCHIVE_URL": ("archive", "url"),
+    "NOTIFY_ARCHIVE_PASSWORD_FILE": ("archive", "password_file"),
     "NOTIFY_LOG_FORMAT": ("log", "format"),
     "NOTIFY_LOG_LEVEL": ("log", "level"),
     "NOTIFY_METRICS_FIRST_PORT": ("metrics", "first_port"),
@@ -84,10 +90,13 @@ class _Loader:
         settings = self._validate(Settings, values, main)
         self.profiles = dict(self._own_profiles())
         channels = self._channels()
+        if settings is not None:
+            self.problems.extend(retention_problems(main, settings.archive, channels))
+            self.problems.extend(care_problems(main, settings.care, settings.archive, channels))
         if self.problems or settings is None:
             raise ConfigError(self.problems)
         settings = settings.model_copy(update={"channels": channels}).read_from(self.root)
-        return _with_passwords(settings)
+        return with_passwords(settings)
 
     def _own_profiles(self) -> Iterator[tuple[str, Profile | None]]:
         for path in sorted((self.root / "providers").glob("*.toml")):
@@ -153,6 +162,8 @@ class _Loader:
             return [self._expand(v, path, f"{key}.{n}") for n, v in enumerate(value)]
         if not isinstance(value, str):
             return value
+        if names_a_file(key):
+            value = find_file(value, self.root, self.environ)
 
         def replace(match: re.Match[str]) -> str:
             name, default = match.groups()
@@ -242,26 +253,3 @@ def _causes(errors: list[ErrorDetails]) -> list[ErrorDetails]:
         if item["type"] != "too_short"
         or not any(at[:-1][: len(item["loc"])] == item["loc"] for at in places)
     ]
-
-
-def _with_passwords(settings: Settings) -> Settings:
-    broker, redis = settings.broker, settings.redis
-    if broker.password_file:
-        urls = tuple(_with_password(url, broker.password_file) for url in broker.urls)
-        management = ",".join(
-            _with_password(url, broker.password_file) for url in broker.management_url.split(",")
-        )
-        changed = {"urls": urls, "management_url": management}
-        settings = settings.model_copy(update={"broker": broker.model_copy(update=changed)})
-    if redis.password_file:
-        url = _with_password(redis.url, redis.password_file)
-        changed_redis = redis.model_copy(update={"url": url})
-        settings = settings.model_copy(update={"redis": changed_redis})
-    return settings
-
-
-def _with_password(url: str, password: SecretStr) -> str:
-    parts = urlsplit(url)
-    user = (parts.username or "") + ":" + quote(password.get_secret_value(), safe="")
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{user}@{host}"))

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from notify.config.types import Strict
 from notify.notification import Notification
+from notify.recipients import NULL_RECIPIENTS
 
 Host = Annotated[str, Field(pattern=r"^(?:\*\.)?[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$")]
 
@@ -65,7 +66,9 @@ def candidates(providers: Sequence[_Settings], notification: Notification) -> li
     """Who may have it: those whose match holds; where there are none, those without one.
 
     A robot that fails is not followed by the provider for all other URLs, which would post
-    something to the robot that it does not understand.
+    something to the robot that it does not understand. The null recipient is anybody's.
     """
+    if notification.recipient in NULL_RECIPIENTS.values():
+        return list(providers)
     own = [each for each in providers if each.matches and accepts(each, notification)]
     return own or [each for each in providers if not each.matches]

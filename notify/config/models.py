@@ -3,14 +3,19 @@
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from notify.config.archive import ArchiveSettings
 from notify.config.attachments import AttachmentSettings
+from notify.config.care import CareSettings
 from notify.config.described import Provider
 from notify.config.endpoints import EndpointSettings
 from notify.config.limits import LONGEST_TURN, ThrottleSettings
+from notify.config.numbers import MetricsSettings
 from notify.config.providers import AnyProvider
+from notify.config.schedules import ScheduleSettings
 from notify.config.texts import TextSettings
 from notify.config.types import (
     AmqpUrl,
@@ -50,11 +55,19 @@ class BrokerSettings(Strict):
     )
     management_url: HttpUrls = Field(default="http://guest:guest@127.0.0.1:15672", repr=False)
     password_file: SecretFile | None = None
+    management_password_file: SecretFile | None = None
     heartbeat: Whole = Field(default=10, ge=2, le=60)
     connect_timeout: Duration = 3.0
     confirm_timeout: Duration = 10.0
     rungs: Rungs = DEFAULT_RUNGS
     delivery_limit: Whole = Field(default=10, ge=1, le=1000)
+
+    @model_validator(mode="after")
+    def _check_password(self) -> Self:
+        places = [urlsplit(url) for url in self.urls]
+        if self.password_file is None and any(at.username and not at.password for at in places):
+            raise ValueError("urls: a user without a password: set password_file")
+        return self
 
 
 class RedisSettings(Strict):
@@ -67,26 +80,11 @@ class RedisSettings(Strict):
     replicas: Whole | None = Field(default=None, ge=0, le=5)
 
 
-class ArchiveSettings(Strict):
-    """The dead-letter archive."""
-
-    url: str = Field(default="sqlite:///var/archive.sqlite3", repr=False)
-    batch_size: Whole = Field(default=500, ge=1, le=5000)
-    batch_wait: Duration = 0.2
-
-
 class LogSettings(Strict):
     """Logs: one line per event; ``auto`` is JSON unless on a terminal."""
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     format: Literal["auto", "json", "text"] = "auto"
-
-
-class MetricsSettings(Strict):
-    """Prometheus metrics: each process on a port of its own, from the first one on."""
-
-    address: str = "127.0.0.1"
-    first_port: Whole = Field(default=9464, ge=0, le=65000)
 
 
 class QueueSettings(Strict):
@@ -247,8 +245,10 @@ class Settings(Strict):
     broker: BrokerSettings = BrokerSettings()
     redis: RedisSettings = RedisSettings()
     archive: ArchiveSettings = ArchiveSettings()
+    care: CareSettings = CareSettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings = MetricsSettings()
+    schedules: ScheduleSettings = ScheduleSettings()
     channels: dict[ChannelName, ChannelSettings] = Field(default_factory=dict)
     # Where it was read; no key of any file.
     _directory: Path = PrivateAttr(default=Path("config"))
@@ -287,9 +287,3 @@ class Settings(Strict):
     def queues(self) -> list[tuple[str, str]]:
         """Every (channel, priority) in a fixed order."""
         return [(name, p) for name in CHANNELS if name in self.channels for p in PRIORITIES]
-
-    def metrics_port(self, channel: str, priority: str) -> int:
-        """Where the worker of this queue shows its metrics; 0 for nowhere."""
-        first = self.metrics.first_port
-        every = [(name, p) for name in CHANNELS for p in PRIORITIES]
-        return first + every.index((channel, priority)) if first else 0

@@ -29,7 +29,10 @@ def parse_duration(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError('must be a duration such as "10s", "15m", "24h" or "7d"')
     if isinstance(value, int | float):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError("must be a shorter duration") from None
     match = _DURATION.fullmatch(value.strip())
     if match is None:
         raise ValueError('must be a duration such as "10s", "15m", "24h" or "7d"')

@@ -60,6 +60,10 @@ class Fleet:
         self._wake = threading.Event()
         self._reporting = threading.Lock()
 
+    def adopt(self, providers: Sequence[AnyProvider]) -> None:
+        """The same ones from now on, with other settings or in another order."""
+        self._providers = {provider.name: provider for provider in providers}
+
     def start(self) -> None:
         """Learns how the providers are, and reports once a second from now on."""
         with suppress(LedgerUnavailable):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from notify.channels import Provider
-from notify.config import AnyProvider, ThrottleSettings
+from notify.config import AnyProvider, ChannelSettings, ThrottleSettings
 from notify.config.matches import candidates
 from notify.errors import LedgerUnavailable
 from notify.limits import Account, Denied, Granted, Limits
@@ -92,6 +92,15 @@ class Router:
         self._pause = pause
         self._draw = draw
         self._clock = clock
+
+    def adopt(self, settings: ChannelSettings) -> None:
+        """The same providers, perhaps in another order, with other limits."""
+        own = {each.name: each for each in settings.providers}
+        self._lanes = {
+            name: replace(self._lanes[name], settings=each) for name, each in own.items()
+        }
+        self._throttle = settings.throttle
+        self.fleet.adopt(settings.providers)
 
     def throttled(self, notification: Notification) -> float:
         """Seconds until its recipient may have one more; 0 where it may now.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from notify.channels import build_provider
 from notify.config import Settings
 from notify.deliver import Pipeline
+from notify.metrics import Metrics
 from notify.provision import blocklist, ledger, limits
 from notify.publish import open_publisher
 from notify.routing import Fleet, Router
@@ -15,14 +16,15 @@ from notify.tools import Tools
 
 def make_pipeline(settings: Settings, channel: str, pause: Callable[[float], bool]) -> Pipeline:
     """``pause`` waits that many seconds and answers whether the worker is stopping."""
-    own = settings.channel(channel)
+    own, metrics = settings.channel(channel), Metrics()
     tools = Tools(
         ledger=ledger(settings),
-        publisher=open_publisher(settings),
+        publisher=open_publisher(settings, metrics),
         blocklist=blocklist(settings),
         router=_router(settings, channel, pause),
         rungs=settings.broker.rungs,
         pause=pause,
+        metrics=metrics,
     )
     return Pipeline(channel, own, tools)
 

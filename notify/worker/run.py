@@ -19,21 +19,22 @@ from notify.broker import Depth, tolerate_foreign_properties
 from notify.config import Settings
 from notify.deliver import Pipeline
 from notify.errors import LedgerUnavailable, UsageError
-from notify.ledger import Ledger
+from notify.heartbeat import Heartbeats
 from notify.message import Envelope
-from notify.provision import check_services
 from notify.routing import Opening
-from notify.steps import Pause
+from notify.steps import HandBack, Pause
 from notify.tasks import register
 from notify.telemetry import event, set_up_logging
+from notify.tools import Tools
 from notify.worker.alone import deliver_alone
 from notify.worker.assembly import make_pipeline
+from notify.worker.beginning import check
 from notify.worker.gate import Gate
 from notify.worker.numbers import show_metrics
 from notify.worker.probe import Probe, ProbeStep
 from notify.worker.program import Program
+from notify.worker.reload import make_reloader
 from notify.worker.request import TakenBack
-from notify.worker.supervisor import tell_supervisor
 from notify.worker.watch import EXIT_NOT_ALIVE, Watch
 
 log = logging.getLogger(__name__)
@@ -42,17 +43,18 @@ log = logging.getLogger(__name__)
 _PROBE_TIMEOUT: Final = 3.0
 
 
-def run_worker(settings: Settings, channel: str, priority: str) -> int:
+def run_worker(settings: Settings, channel: str, priority: str, number: str = "") -> int:
     """Consumes one queue until SIGTERM or SIGINT; returns the exit code.
 
-    Raises ``UsageError`` for a channel or priority that is not configured,
-    ``TopologyMismatch`` where the broker lacks what is needed, and ``Unavailable``.
+    ``number`` tells several workers of one queue on one host apart. Raises ``UsageError`` for a
+    channel or priority that is not configured, ``TopologyMismatch`` where the broker lacks what
+    is needed, and ``Unavailable``.
     """
     if (channel, priority) not in settings.queues():
         known = ", ".join(f"{c} {p}" for c, p in settings.queues())
         raise UsageError(f"no queue for {channel} {priority}; configured: {known}")
     set_up_logging(settings.log.level, settings.log.format)
-    settings = check_services(settings, channel, priority)
+    configured, settings = settings, check(settings, channel, priority)
     stopping = threading.Event()
     pipeline = make_pipeline(settings, channel, stopping.wait)
     tolerate_foreign_properties()
@@ -63,7 +65,7 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
     probe = Probe(pipeline.tools.publisher, _PROBE_TIMEOUT)
     app.notify_gate, app.notify_probe = gate, probe
     app.steps["consumer"].add(ProbeStep)
-    register(app, _through(gate, pipeline), _Progress(pipeline.tools.ledger, queue))
+    register(app, _through(gate, pipeline), _Progress(pipeline.tools, queue))
     concurrency = getattr(settings.channel(channel).queues, priority).concurrency
     depth = Depth(settings.broker.urls, queue, timeout=_PROBE_TIMEOUT)
     watch = Watch(
@@ -75,8 +77,11 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
         stopping=stopping,
     )
     watch.start()
-    show_metrics(settings, pipeline, gate, priority)
-    exit_code = _serve(app, settings, queue, f"{channel}-{priority}", concurrency, stopping)
+    make_reloader(configured, pipeline, watch.resume).watch()
+    show_metrics(settings, pipeline, gate, priority, number)
+    name = f"{channel}-{priority}{'.' * bool(number)}{number}"
+    ready = _Ready(queue, watch)
+    exit_code = _serve(app, settings, ready, name, concurrency, stopping)
     pipeline.tools.router.close()
     pipeline.tools.publisher.close()
     pipeline.tools.ledger.close()
@@ -84,21 +89,26 @@ def run_worker(settings: Settings, channel: str, priority: str) -> int:
 
 
 class _Progress:
-    """Notes once a second how old the messages are that leave the queue."""
+    """Notes how old the messages are that leave the queue; in Redis, once a second."""
 
-    def __init__(self, ledger: Ledger, queue: str) -> None:
-        self._ledger = ledger
+    def __init__(self, tools: Tools, queue: str) -> None:
+        self._tools = tools
         self._queue = queue
         self._noted = 0.0
 
-    def __call__(self, published: int) -> None:
+    def __call__(self, envelope: Envelope, exchange: str, published: int | None) -> None:
+        # What comes back from a rung was in this queue before, and waited there on purpose.
+        if exchange == topology.EXCHANGE and envelope.attempt == 1 and not envelope.heartbeat:
+            waited = (self._tools.now() - envelope.first_queued).total_seconds()
+            seconds = self._tools.metrics.queue_wait_seconds.labels(*envelope.queue)
+            seconds.observe(max(0.0, waited))
         now = time.monotonic()
-        if now - self._noted < 1.0:
+        if published is None or now - self._noted < 1.0:
             return
         self._noted = now
         # It is only shown to people: without Redis nothing is delivered, and that is said there.
         with suppress(LedgerUnavailable):
-            self._ledger.note_progress(self._queue, published)
+            self._tools.ledger.note_progress(self._queue, published)
 
 
 def _look(pipeline: Pipeline, *, urgent: bool) -> Callable[[], tuple[Opening, str]]:
@@ -111,14 +121,20 @@ def _look(pipeline: Pipeline, *, urgent: bool) -> Callable[[], tuple[Opening, st
 
 
 def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
+    heartbeats, handed_back = Heartbeats(pipeline), pipeline.tools.metrics.handed_back
+
     def deliver(envelope: Envelope, redelivered: bool) -> str:
         try:
             with gate.letting_in() as on_trial:
+                if envelope.heartbeat and envelope.notification.channel == pipeline.name:
+                    return heartbeats.take(envelope, redelivered=redelivered, on_trial=on_trial)
                 if envelope.alone:
                     return deliver_alone(pipeline, envelope, redelivered, on_trial)
                 return pipeline.deliver(envelope, redelivered=redelivered, on_trial=on_trial)
-        except Pause as reason:
-            gate.close(str(reason))
+        except HandBack as reason:
+            handed_back.labels(*envelope.queue).inc()
+            if isinstance(reason, Pause):
+                gate.close(str(reason))
             raise
 
     return deliver
@@ -127,7 +143,7 @@ def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
 def _serve(
     app: Celery,
     settings: Settings,
-    queue: str,
+    ready: "_Ready",
     name: str,
     concurrency: int,
     stopping: threading.Event,
@@ -144,23 +160,30 @@ def _serve(
         hostname=f"{name}@{socket.gethostname()}",
         pool_cls="notify.worker.pool:Pool",
         concurrency=concurrency,
-        queues=[queue],
+        queues=[ready.queue],
         without_mingle=True,
         without_gossip=True,
         quiet=True,
         loglevel=settings.log.level,
-        ready_callback=lambda _: _ready(queue),
+        ready_callback=ready,
     )
     program.on_stop_signal = stopping.set
     program.start()
-    log.info("stopped", extra=event(queue=queue))
+    log.info("stopped", extra=event(queue=ready.queue))
     return program.exitcode or 0
 
 
-def _ready(queue: str) -> None:
-    # Set here because Celery's own set-up turns them on: one asks for a choice that app.py has
-    # made, the other fears for a control queue that outlives a connection on purpose.
-    warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
-    warnings.filterwarnings("ignore", category=UserWarning, module="kombu.pidbox")
-    log.info("ready", extra=event(queue=queue, pid=os.getpid()))
-    tell_supervisor("READY=1")
+class _Ready:
+    """Called each time the consumer has begun."""
+
+    def __init__(self, queue: str, watch: Watch) -> None:
+        self.queue = queue
+        self._watch = watch
+
+    def __call__(self, _: object) -> None:
+        # Set here because Celery's own set-up turns them on: one asks for a choice that app.py
+        # has made, the other fears for a control queue that outlives a connection on purpose.
+        warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
+        warnings.filterwarnings("ignore", category=UserWarning, module="kombu.pidbox")
+        log.info("ready", extra=event(queue=self.queue, pid=os.getpid()))
+        self._watch.tell_ready()

@@ -18,10 +18,11 @@ from notify.broker import Depth
 from notify.deliver import Pipeline
 from notify.errors import BrokerUnavailable, Unconfirmed
 from notify.sending import GRACE
+from notify.systemd import tell_ready, tell_status, tell_stopping
 from notify.telemetry import event
+from notify.worker.doing import Doing, Teller
 from notify.worker.gate import Gate
 from notify.worker.probe import Probe
-from notify.worker.supervisor import tell_supervisor
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +82,10 @@ class Watch:
         self._trouble = ""
         self._connection = ""
         self._given_up = ""
+        self._teller = Teller()
+        self._told_of_stop = False
         self.gave_up = False
+        self._note = ""
         self._excused = clock()
         self._moved = clock()
         self._taken = -1
@@ -91,13 +95,28 @@ class Watch:
 
     def _run(self) -> None:
         while True:
-            time.sleep(_EVERY)
+            self._rest()
             facts = self.look()
             why = fault(facts)
             if why and not (self._stopping.is_set() and not facts.overdue):
                 self._leave(why)
-            if not self._stopping.is_set():
-                self._report(facts)
+            self._report(facts)
+
+    def _rest(self) -> None:
+        """Until the next look, which comes at once when the worker is told to stop."""
+        if self._told_of_stop:
+            time.sleep(_EVERY)
+        else:
+            self._stopping.wait(_EVERY)
+
+    def tell_ready(self) -> None:
+        """It consumes."""
+        tell_ready(self._teller.line(self._doing()))
+
+    def resume(self, note: str) -> None:
+        """It goes on after a reload; ``note`` stays in the status."""
+        self._note = note
+        self.tell_ready()
 
     def look(self) -> Facts:
         now = self._clock()
@@ -139,14 +158,22 @@ class Watch:
             self._moved, self._taken = now, self._pipeline.taken
 
     def _report(self, facts: Facts) -> None:
-        held = self._pipeline.holding
-        kept = f"{held} outcomes cannot be written or published" if held else ""
-        trouble = facts.paused or self._trouble or kept
-        sending = len(self._pipeline.sending)
-        status = f"waiting: {trouble}" if trouble else f"sending {sending}"
-        tell_supervisor(f"STATUS={status}")
-        if facts.silence < _FRESH:
-            tell_supervisor("WATCHDOG=1")
+        line = self._teller.line(self._doing())
+        if self._stopping.is_set():
+            (tell_status if self._told_of_stop else tell_stopping)(line)
+            self._told_of_stop = True
+        else:
+            tell_status(line, alive=facts.silence < _FRESH)
+
+    def _doing(self) -> Doing:
+        return Doing(
+            sending=len(self._pipeline.sending),
+            held=self._pipeline.holding,
+            paused=self._gate.reason,
+            trouble=self._trouble,
+            stopping=self._stopping.is_set(),
+            note=self._note,
+        )
 
     def _leave(self, why: str) -> None:
         """Drains what can be drained, then ends the process: a thread cannot be killed."""

@@ -49,6 +49,13 @@ def shell(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Ran]:
     """Runs a command with the configuration and the servers of ``deployment``."""
+    return shell_of(deployment, monkeypatch, capsys)
+
+
+def shell_of(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ran]:
+    """The same for a deployment that a test made itself."""
     for name, value in deployment.environ.items():
         monkeypatch.setenv(name, value)
     return _runner(capsys)

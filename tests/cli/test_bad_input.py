@@ -51,10 +51,16 @@ WRONG = [
         ("dead", "list", "--since", "yesterday"),
         "Invalid value for '--since': must be like 2027-03-01",
     ),
-    (("dead", "replay"), "Missing argument"),
+    (("dead", "replay"), "say which dead letters: ids or numbers, or a filter"),
+    (("dead", "replay", "1", "--all"), "say which dead letters"),
+    (("dead", "replay", "1", "--reason", "refused"), "say which dead letters"),
+    (("dead", "replay", "--all", "--rate", "0"), "'--rate'"),
+    (("dead", "replay", "--all", "--reason", "bad luck"), "'bad luck' is not one of"),
+    (("dead", "replay", "--all", "--expires-in", "soon"), "--expires-in: must be a time"),
     (("dead", "replay", "1", "--priority", "high"), "'high' is not one of"),
 ]
 TO = (PHONE, "--body", "Hello")
+START_END = ("--start", "2999-01-02", "--end", "2999-01-01")
 SCHEDULES = [
     (("Ab", "sms", *TO, "--every", "5s"), "name: must be 1 to 64 lower-case letters"),
     (("a:b", "sms", *TO, "--every", "5s"), "name: must be 1 to 64 lower-case letters"),
@@ -63,20 +69,63 @@ SCHEDULES = [
     (("a", "sms", PHONE, "--every", "5s"), "body: is required for sms"),
     (("a", "sms", *TO, "--subject", "b", "--every", "5s"), "subject: is not used by channel sms"),
     (("a", "sms", *TO, "--priority", "high", "--every", "5s"), "'high' is not one of"),
-    (("a", "sms", *TO), "give exactly one of every, cron and at"),
-    (("a", "sms", *TO, "--every", "5s", "--cron", "* * * * *"), "give exactly one of"),
+    (("a", "sms", *TO), "cron, every, at: exactly one of them must be given"),
+    (("a", "sms", *TO, "--every", "5s", "--cron", "* * * * *"), "exactly one of them"),
     (("a", "sms", *TO, "--every", "often"), "every: must be a duration"),
     (("a", "sms", *TO, "--every", "0s"), "every: must be at least one second"),
     (("a", "sms", *TO, "--every", "99999999999d"), "every: must be at least one second and at"),
     (("a", "sms", *TO, "--cron", "* * *"), "cron: must have five fields"),
     (("a", "sms", *TO, "--cron", "99 * * * *"), "cron: "),
     (("a", "sms", *TO, "--cron", "0 0 31 2 *"), "cron: "),
-    (("a", "sms", *TO, "--at", "soon"), "at: must be an ISO 8601 date and time"),
-    (("a", "sms", *TO, "--at", "2027-03-01T09:00:00"), "at: must have a UTC offset"),
-    (("a", "sms", *TO, "--at", "2020-03-01T09:00:00Z"), "at: must be in the future"),
-    (("a", "sms", *TO, "--at", "9999-12-31T23:59:59-01:00"), "at: must be before the end"),
+    (("a", "sms", *TO, "--at", "soon"), "at: must be a date and time like"),
+    (("a", "sms", *TO, "--at", "2027-03-01T09:00:00"), "at: has no UTC offset"),
+    (("a", "sms", *TO, "--at", "2020-03-01T09:00:00Z"), "at: is in the past"),
+    (("a", "sms", *TO, "--at", "9999-12-31T23:59:59-01:00"), "at: must be a date and time"),
+    (("a", "sms", *TO, "--every", "0.5s"), "every: must be at least one second"),
+    (("a", "sms", *TO, "--every", "5s", "--zone", "Mars"), "zone: is not a known time zone"),
+    (
+        ("a", "sms", *TO, "--every", "5s", "--start", "2999-01-02Z", "--end", "2999-01-01"),
+        "start: must be a date and time",
+    ),
+    (
+        ("a", "sms", *TO, "--cron", "@daily", "--zone", "UTC", *START_END),
+        "end: is before start",
+    ),
+    (("a", "sms", *TO, "--every", "5s", "--exclude", "soon"), "exclude: number 1 must be a date"),
+    (("a", "sms", *TO, "--every", "5s", "--quiet", "late"), "quiet: must be like"),
+    (("a", "sms", *TO, "--every", "5s", "--grace", "1s"), "misfire.grace: must be from 30 s"),
+    (("a", "sms", *TO, "--every", "5s", "--cap", "3"), "misfire.cap: is for run-all only"),
+    (("a", "sms", *TO, "--every", "5s", "--jitter", "6s"), "jitter: must be shorter than 5 s"),
+    (("a", "sms", *TO, "--every", "5s", "--label", "x"), "--label: must be NAME=VALUE"),
+    (("a", "sms", *TO, "--every", "5s", "--encoding", "utf-8"), "--encoding: is that of --file"),
+    (("a", "sms", "--every", "5s"), "recipient, file, python: exactly one of them"),
+    (("a", "webhook", "https://a.b/c", "--data", "{", "--every", "5s"), "--data: is not valid"),
 ]
-EVERY_WRONG = WRONG + [(("schedule", "add", *rest), named) for rest, named in SCHEDULES]
+LATER = [
+    (("--at", "2999-03-01T09:00:00Z"), "at: is more than five years ahead"),
+    (("--at", "2020-03-01T09:00:00Z"), "at: is in the past"),
+    (("--at", "2027-03-01T09:00:00"), "at: has no UTC offset"),
+    (("--at", "2027-03-01T09:00", "--zone", "Mars"), "zone: is not a known time zone"),
+    (("--at", "2999-03-01T09:00:00Z", "--id", "a b"), "id: must be 1 to 128 letters"),
+    (("--at", "2999-03-01T09:00:00Z", "--attach", "a/b"), "--at: cannot be combined with --attach"),
+    (("--at", "2999-03-01T09:00:00Z", "--preview"), "--at: cannot be combined with --preview"),
+    (("--at", "2999-03-01T09:00:00Z", "--label", "schedule=x"), "schedule is set by the firing"),
+    (("--zone", "UTC"), "--zone: is for --at"),
+]
+MORE = [
+    (("schedule", "preview"), "give NAME, or --cron, --every or --at"),
+    (("schedule", "preview", "a", "--every", "5s"), "give NAME, or --cron, --every or --at"),
+    (("schedule", "preview", "--every", "5s", "--from", "now"), "--from: must be like"),
+    (("schedule", "preview", "--every", "5m", "--jitter", "5s"), "--jitter: depends on the name"),
+    (("schedule", "edit", "a"), "give what is to be changed"),
+    (("schedule", "fire", "a", "--early"), "--early: needs --planned"),
+    (("schedule", "import", "no-such.toml"), "no-such.toml: cannot be read: No such file"),
+]
+EVERY_WRONG = [
+    *(WRONG + MORE),
+    *((("schedule", "add", *rest), named) for rest, named in SCHEDULES),
+    *((("send", "sms", *TO, *rest), named) for rest, named in LATER),
+]
 
 
 @pytest.mark.parametrize(("arguments", "named"), EVERY_WRONG, ids=lambda value: str(value)[-60:])

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -11,9 +13,11 @@ from typing import Any
 import pytest
 
 from notify.outcomes import Reason
-from notify.store import SCHEMA, Store
+from notify.store import SCHEMA, Filter, Store
+from tests.archive.conftest import on_postgresql, on_sqlite
 from tests.archive.letters import ATTEMPT, NOW, dead, raw, sms
 from tests.cli.conftest import Ran
+from tests.postgres import PASSWORD, QUOTED, PostgresServer
 
 PHONE = "+4915112345678"
 SECRET = "Code 271828"
@@ -30,9 +34,16 @@ MAIL: dict[str, Any] = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def offline(offline: Shell, archive_url: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """On each of the databases."""
+    monkeypatch.setenv("NOTIFY_ARCHIVE_URL", archive_url)
+    return offline
+
+
+@pytest.fixture
+def store(archive_url: str) -> Iterator[Store]:
     """Two letters of this minute, and two of long ago."""
-    with closing(Store(f"sqlite:///{tmp_path}/archive.sqlite3")) as opened:
+    with closing(Store(archive_url)) as opened:
         opened.create()
         recent = datetime.now(UTC)
         old = recent - timedelta(days=200)
@@ -62,6 +73,8 @@ def ids(ran: Ran) -> list[str | None]:
         (("--id", "mail"), ["mail"]),
         (("--channel", "email", "--provider", "mails", "--code", "421"), ["mail"]),
         (("--label", "team=shop"), ["mail"]),
+        (("--label", "team=shop", "--label", "team=ops"), []),
+        (("--label", "team=shop", "--label", "team=shop"), ["mail"]),
         (("--batch", "file-2f"), ["file-2f:17"]),
         (("--template", "welcome"), ["mail"]),
         (("--recipient", "Ada@example.COM"), ["mail"]),
@@ -204,6 +217,7 @@ def test_open_letters_that_are_new_stay(store: Store, offline: Shell) -> None:
     assert "1 would be deleted" in offline("dead", "purge", "--keep", "3", "--open").out
 
 
+@on_sqlite
 def test_backup_and_restore(store: Store, offline: Shell, tmp_path: Path) -> None:
     target = tmp_path / "backup"
     assert f"schema {SCHEMA}, dead letters: 4" in offline("archive", "backup", str(target)).out
@@ -218,6 +232,63 @@ def test_backup_and_restore(store: Store, offline: Shell, tmp_path: Path) -> Non
     assert offline("archive", "backup", str(target)).code == 2
 
 
+@on_postgresql
+def test_backups_of_postgresql(store: Store, offline: Shell, tmp_path: Path) -> None:
+    """The commands can be pasted, and work; the password is not in them."""
+    target = tmp_path / "it's a backup"
+    said = offline("archive", "backup", str(target))
+    assert (said.code, said.err.count("hunter2")) == (2, 0)
+    dump = said.err.partition("so use: ")[2]
+    secret = {"PGPASSWORD": PASSWORD}
+    subprocess.run(["bash", "-ec", dump], check=True, env=os.environ | secret)
+    offline("dead", "purge", "--keep", "0", "--open", "--yes")
+    said = offline("archive", "restore", str(target))
+    assert said.code == 2
+    restore = said.err.partition("so use: ")[2]
+    store.close()
+    subprocess.run(["bash", "-ec", restore], check=True, env=os.environ | secret)
+    assert len(ids(offline("dead", "list", "--json"))) == 4
+
+
+@pytest.mark.parametrize("options", [("--json",), ()])
+@on_sqlite
+def test_an_archive_moves_to_postgresql(
+    store: Store,
+    offline: Shell,
+    postgres: PostgresServer,
+    options: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(f"{PASSWORD}\n", encoding="utf-8")
+    with postgres.database(empty=True) as target:
+        bare = target.replace(f":{QUOTED}", "")
+        command = ("archive", "copy", "--to", bare, "--password-file", str(secret), *options)
+        dry = offline(*command)
+        assert (dry.code, dry.out.count("hunter2")) == (0, 0)
+        assert ("nothing was changed" in dry.out) or json.loads(dry.out)["done"] is False
+        done = offline(*command, "--yes")
+        assert done.code == 0, done.err
+        assert "rows were copied" in done.out or json.loads(done.out)["rows"]["dead_letters"] == 4
+        again = offline(*command, "--yes")
+        assert (again.code, "is not empty" in again.err) == (2, True)
+        monkeypatch.setenv("NOTIFY_ARCHIVE_URL", bare)
+        monkeypatch.setenv("NOTIFY_ARCHIVE_PASSWORD_FILE", str(secret))
+        assert len(ids(offline("dead", "list", "--json"))) == 4
+    assert store.count(Filter()) == 4
+
+
+def test_a_dry_run_of_a_copy_makes_nothing(store: Store, offline: Shell, tmp_path: Path) -> None:
+    target = tmp_path / "new.sqlite3"
+    dry = offline("archive", "copy", "--to", f"sqlite:///{target}")
+    assert f"rows would be copied to sqlite:///{target}" in dry.out
+    assert not target.exists()
+    assert offline("archive", "copy", "--to", f"sqlite:///{target}", "--yes").code == 0
+    with closing(Store(f"sqlite:///{target}")) as copied:
+        assert copied.find(Filter()) == store.find(Filter())
+
+
 def test_version_and_reveals(store: Store, offline: Shell) -> None:
     said = offline("archive", "version").out
     assert said == f"the archive has schema {SCHEMA}, this program knows schema {SCHEMA}\n"
@@ -226,6 +297,12 @@ def test_version_and_reveals(store: Store, offline: Shell) -> None:
     (seen,) = json.loads(offline("archive", "reveals", "--json").out)["reveals"]
     assert (seen["command"], seen["letters"]) == ("dead show 2", 1)
     assert "dead show 2" in offline("archive", "reveals").out
+
+
+@on_sqlite
+def test_a_backup_that_is_not_there(offline: Shell) -> None:
+    ran = offline("archive", "restore", "/no/such")
+    assert (ran.code, "there is no such file" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +315,12 @@ def test_version_and_reveals(store: Store, offline: Shell) -> None:
         (("dead", "purge"), "say which: --older-than, --keep or both"),
         (("dead", "purge", "--older-than", "old"), "--older-than: must be a time"),
         (("dead", "export"), "Missing option '--output'"),
-        (("archive", "restore", "/no/such"), "there is no such file"),
+        (("archive", "copy"), "Missing option '--to'"),
+        (("archive", "copy", "--to", "mysql://h/d"), "must be sqlite:///FILE or postgresql://"),
+        (
+            ("archive", "copy", "--to", "postgresql://h/d", "--password-file", "/x"),
+            "cannot be read",
+        ),
     ],
 )
 def test_wrong_input(offline: Shell, arguments: tuple[str, ...], problem: str) -> None:

@@ -26,6 +26,16 @@ def test_every_option_has_the_twin_that_the_help_promises() -> None:
     assert {twin: option.envvar for twin, option in found.items()} == {twin: twin for twin in found}
 
 
+def test_no_two_options_of_a_command_have_one_value() -> None:
+    def names(command: click.Command, path: str) -> Iterator[str]:
+        yield from (f"{path} {option.name}" for option in command.params)
+        for name, child in getattr(command, "commands", {}).items():
+            yield from names(child, f"{path} {name}")
+
+    found = list(names(cli, "notify"))
+    assert sorted(set(found)) == sorted(found)
+
+
 @pytest.mark.parametrize(
     ("twin", "value", "arguments", "named"),
     [

@@ -12,9 +12,12 @@ from pydantic import BaseModel
 
 from notify.config import (
     AnswerRule,
+    CareRule,
     ChannelSettings,
+    DigestSettings,
     EmailSettings,
     HttpSmsProvider,
+    KeepLess,
     ProfileProvider,
     Settings,
     SmsSettings,
@@ -99,6 +102,8 @@ def test_every_key_is_documented(
         wanted |= {*keys(AnswerRule), "profile", "values", "secrets", "class"}
     if provider is WebhookProvider:
         wanted |= {*keys(ProfileProvider)}
+    if "care" in wanted:
+        wanted |= {*keys(CareRule), *keys(DigestSettings), *keys(KeepLess)}
     text = (SHIPPED / name).read_text(encoding="utf-8")
     assert wanted <= shown(text)
     assert shown(text) <= wanted
@@ -152,13 +157,16 @@ def test_passwords_from_files_go_into_urls_quoted(tmp_path: Path) -> None:
     text = (
         f'[broker]\npassword_file = "{secret}"\nurls = ["amqp://me@a:1/v", "amqps://me:old@b/v"]\n'
         f'management_url = "http://me@a:2, http://me@b:2"\n[redis]\npassword_file = "{secret}"\n'
-        f'url = "redis://127.0.0.1:6379/3"'
+        f'url = "redis://127.0.0.1:6379/3"\n[archive]\npassword_file = "{secret}"\n'
+        f'url = "postgresql://me@a:5432/dead?sslmode=verify-full"'
     )
     settings = load(tmp_path, {"notify.toml": text})
     quoted = "p%40ss%2Fw%3Ard%25%23%3F"
     assert settings.broker.urls == (f"amqp://me:{quoted}@a:1/v", f"amqps://me:{quoted}@b/v")
     assert settings.broker.management_url == f"http://me:{quoted}@a:2,http://me:{quoted}@b:2"
     assert settings.redis.url == f"redis://:{quoted}@127.0.0.1:6379/3"
+    archive = f"postgresql://me:{quoted}@a:5432/dead?sslmode=verify-full"
+    assert settings.archive.url == archive
 
 
 def test_only_the_last_line_break_is_taken_off_a_secret(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def _content(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tell_attempt(attempt: Mapping[str, Any]) -> Iterator[str]:
-    said = _OUTCOMES.get(attempt["outcome"], attempt["outcome"])
+    said = _OUTCOMES.get(str(attempt["outcome"]), attempt["outcome"])
     via = f" through {attempt['provider']}" if attempt["provider"] else ""
     detail = f" ({attempt['detail']})" if attempt["detail"] else ""
     outcome = f"{attempt['outcome']}, {attempt['reason']}" if attempt["reason"] else ""

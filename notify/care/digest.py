@@ -18,6 +18,7 @@ from notify.store.digests import News
 
 ID: Final = "care-digest"
 _OTHER: Final = "another"
+_REASONS: Final = frozenset(map(str, Reason))
 _CODE: Final = re.compile(r"[A-Z]{0,3}[-_]?[0-9]{1,6}|[245](?:\.[0-9]{1,3}){2}")
 _MOST_LINES: Final = 20
 _STYLE: Final = "%Y-%m-%d %H:%M"
@@ -67,7 +68,7 @@ def facts(
 def _counts(settings: Settings, news: News) -> list[dict[str, Any]]:
     found: dict[tuple[str, str, str], int] = {}
     for (reason, channel, provider), number in news.counts.items():
-        known = reason if reason in {*map(str, Reason)} else _OTHER
+        known = reason if reason in _REASONS else _OTHER
         key = (known, _channel(channel), _provider(settings, channel, provider))
         found[key] = found.get(key, 0) + number
     names = ("reason", "channel", "provider", "letters")
@@ -104,7 +105,7 @@ def _held(held: Held) -> dict[str, Any]:
     return {
         "rule": held.rule,
         "channel": _channel(held.channel),
-        "reason": held.reason if held.reason in {*map(str, Reason)} else _OTHER,
+        "reason": held.reason if held.reason in _REASONS else _OTHER,
         "letters": held.letters,
         "oldest": held.oldest.isoformat(timespec="seconds"),
         "command": command(held),
@@ -113,7 +114,8 @@ def _held(held: Held) -> dict[str, Any]:
 
 def command(held: Held) -> str:
     """What lists these letters."""
-    words = ["notify dead list --state open", f"--reason {held.reason}"]
+    words = ["notify dead list --state open"]
+    words += [f"--reason {held.reason}"] if held.reason in _REASONS else []
     return " ".join(words + ([f"--channel {held.channel}"] if held.channel in CHANNELS else []))
 
 

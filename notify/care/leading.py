@@ -91,17 +91,17 @@ class Care:
                 log.error("care is broken", extra=event(error=safe_traceback(error)))
                 pause = _LONGEST_PAUSE
 
-    def once(self) -> Done | None:
+    def once(self, *, purge: bool = True) -> Done | None:
         """One look, one digest where it is time, one purge; None where another leads."""
         with self._opened() as book:
             if not book.lead(self._owner, LEASE):
                 return None
             try:
-                return self._lead(book)
+                return self._lead(book, purge)
             finally:
                 book.resign(self._owner)
 
-    def _lead(self, book: CareBook) -> Done:
+    def _lead(self, book: CareBook, purge: bool) -> Done:
         """What one part needs may be away while the others can do their work."""
         done, problem = Done(), None
         with self._renewing(book) as leading:
@@ -112,7 +112,7 @@ class Care:
                 problem = error
             if self._settings.care.enabled:
                 self._tell(book)
-            if leading():
+            if purge and leading():
                 self._purge(leading)
         if problem is not None:
             raise problem

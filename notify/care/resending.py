@@ -49,10 +49,13 @@ class Resender:
         found: dict[int, Answer] = {}
         for name in self._noted():
             batch = self._desk.batches.get(name)
-            if batch is not None and batch.state == RUNNING:
-                batch = self._resumed(batch)
-            if batch is not None:
-                found |= self._over(batch)
+            if batch is None:
+                # Whoever noted it was killed, or the archive went away, before it began.
+                self._forget(name)
+                continue
+            going_on = self._resumed(batch) if batch.state == RUNNING else batch
+            if going_on is not None:
+                found |= self._over(going_on)
         return found
 
     def __call__(self, rows: Sequence[ArchivedLetter], rule: CareRule) -> Mapping[int, Answer]:
@@ -72,7 +75,7 @@ class Resender:
             done = run_replay(self._desk, order, watch=self._watch, started=self._started)
         except NotFound:
             # All of them were purged or erased meanwhile.
-            self._note([each for each in self._noted() if each != name])
+            self._forget(name)
             return {row.seq: Answer(note=WORDS[Why.PURGED]) for row in rows}
         return self._over(done.batch)
 
@@ -114,12 +117,15 @@ class Resender:
     def _over(self, batch: Batch) -> dict[int, Answer]:
         """Its letters' answers; it is forgotten, unless it is to be gone on with."""
         if batch.state != RUNNING:
-            self._note([each for each in self._noted() if each != batch.name])
+            self._forget(batch.name)
         return self._answers(batch)
 
     def _noted(self) -> list[str]:
         found: list[str] = json.loads(self._book.noted(_RUNS) or "[]")
         return found
+
+    def _forget(self, name: str) -> None:
+        self._note([each for each in self._noted() if each != name])
 
     def _note(self, names: list[str]) -> None:
         self._book.note(_RUNS, json.dumps(names))

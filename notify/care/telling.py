@@ -42,7 +42,7 @@ class Teller:
         settings = self._settings.care.digest
         if settings is None:
             return False
-        last = last_digest(self._book.database)
+        last = last_digest(self._book.database, now)
         if last is not None and last.published_at is None:
             return self._publish(last)
         day, until = digest.planned(now, settings)
@@ -66,7 +66,7 @@ class Teller:
 
     def preview(self, now: datetime) -> dict[str, Any]:
         """What is new since the last digest, or of the last day."""
-        last = last_digest(self._book.database)
+        last = last_digest(self._book.database, now)
         return self._facts(now - _DAY if last is None else last.until, now, last)[0]
 
     def _facts(

@@ -122,6 +122,9 @@ def cancel(context: Context, name: str) -> None:
             _order(context, name, CANCELLED, (RUNNING, PAUSED))
         if is_replay(found):
             cancel_replay(desk, name)
+            if desk.replays.open_letters(name, 1):
+                say("what it has in hand is brought to an end by the process that runs it;")
+                say("if that is gone, repeat this in a minute")
 
 
 def _order(context: Context, name: str, state: str, only: Iterable[str]) -> None:
@@ -191,7 +194,10 @@ def retry_failed(
     It is a replay: "dead replays" lists it.
     """
     with open_desk(context.settings) as desk:
-        find_batch(desk.batches, name)
+        if is_replay(find_batch(desk.batches, name)):
+            raise UsageError(
+                f"{name} is a replay itself: notify batch resume {name} goes on with it"
+            )
         order = Order(
             wanted=Filter(batch=name, limit=None),
             actor=user(),

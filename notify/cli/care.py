@@ -69,8 +69,8 @@ def show(context: Context, as_json: bool) -> None:
 @pass_context
 @click.pass_context
 def run(command: click.Context, context: Context, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Looks at all letters once, as the archiver does by itself; exit code 1 where that is
-    doing so at this moment."""
+    """Looks at all letters once, as the archiver does by itself, and sends the digest where it
+    is time; deletes nothing. Exit code 1 where the archiver is doing so at this moment."""
     if dry_run and yes:
         raise UsageError("--dry-run and --yes exclude one another")
     if not context.settings.care.enabled:
@@ -78,7 +78,8 @@ def run(command: click.Context, context: Context, dry_run: bool, yes: bool, as_j
     if not yes:
         _preview(context, as_json)
         return
-    done = Care(context.settings, threading.Event()).once()
+    # What the retention dooms is shown, and deleted, by "notify dead purge".
+    done = Care(context.settings, threading.Event()).once(purge=False)
     if done is None:
         say("another process does this at the moment; see notify care show")
         command.exit(FAILED)

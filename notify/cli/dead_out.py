@@ -77,7 +77,7 @@ def _cell(value: Any) -> str:
     """Nothing that a spreadsheet would run as a formula; a phone number, masked or not, stays
     what it is."""
     text = "" if value is None else str(value).encode(errors="replace").decode()
-    runs = text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBER.fullmatch(text)
+    runs = text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") and not _NUMBER.fullmatch(text)
     return f"'{text}" if runs else text
 
 

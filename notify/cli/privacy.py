@@ -88,7 +88,8 @@ def erase(
     left to do.
 
     Of each letter a stub without recipient and content stays for statistics. A suppression
-    stays, as a digest: who opted out gets nothing. What arrives later is there again.
+    stays, as a digest: who opted out gets nothing. What arrives later is there again. A file of
+    SQLite is written anew in the end, and the archiver waits meanwhile.
     """
     person = _person(context, recipient, channel)
     with _opened(context) as (people, ledger, blocked):

@@ -3,7 +3,9 @@
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from heapq import merge
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -13,14 +15,14 @@ from notify.cli.context import PARTLY, Context, json_option, pass_context, print
 from notify.cli.schedule_facts import audience, changed_lines
 from notify.cli.schedule_look import note_reveal, reveal_option
 from notify.cli.schedule_options import opened
-from notify.errors import ConfigError, InvalidInput, UsageError
-from notify.schedule.book import BY_NAME
+from notify.errors import ConfigError, InvalidInput, NotFound, UsageError
 from notify.schedule.files import Filed, Files, folder
 from notify.schedule.importing import Differences, apply, compare
 from notify.schedule.reconciling import FOREIGN, Reconciler, Report
 from notify.schedule.spec import ONCE, ScheduleSpec
 from notify.schedule.tomltext import table
 from notify.schedule.truth import Truth
+from notify.store.schedulerows import Wanted
 
 _SHOWN: Final = 20
 _SOME: Final = 500
@@ -139,19 +141,34 @@ def export(context: Context, form: str | None, output: Path | None, once: bool) 
 
 def _all(truth: Truth) -> Iterator[ScheduleSpec]:
     """By name, whether the database or only Redis has them."""
-    cursor = ""
-    while True:
-        page = truth.book.page(order=BY_NAME, cursor=cursor, limit=_SOME)
-        known = truth.many([each.name for each in page.items])
-        for each in page.items:
-            spec = known.get(each.name, each.spec)
-            if spec is None:
-                click.echo(f"{each.name}: left out, it cannot be read: {each.reason}", err=True)
-            else:
+    names = (name for name, _ in groupby(merge(_in_database(truth), _in_redis(truth))))
+    while some := list(islice(names, _SOME)):
+        known = truth.many(some)
+        for name in some:
+            spec = known.get(name) or _readable(truth, name)
+            if spec is not None:
                 yield spec
-        cursor = page.cursor
-        if not cursor:
-            return
+
+
+def _in_database(truth: Truth) -> Iterator[str]:
+    if truth.schedules is not None:
+        yield from (row.name for row in truth.schedules.stream(Wanted()))
+
+
+def _in_redis(truth: Truth) -> Iterator[str]:
+    after = ""
+    while names := truth.book.shelf.by_name(after, _SOME):
+        yield from names
+        after = names[-1]
+
+
+def _readable(truth: Truth, name: str) -> ScheduleSpec | None:
+    with suppress(NotFound):
+        try:
+            return truth.get(name)
+        except InvalidInput as error:
+            click.echo(f"{name}: left out: {error}", err=True)
+    return None
 
 
 def _line(spec: ScheduleSpec) -> str:
@@ -176,8 +193,13 @@ def _target(path: Path | None) -> Iterator[Callable[[str], object]]:
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be written: {error.strerror}") from error
     opened_file: IO[str]
-    with os.fdopen(handle, "w", encoding="utf-8") as opened_file:
-        yield opened_file.write
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as opened_file:
+            yield opened_file.write
+    except BaseException:
+        # A part of it would look like all there is.
+        path.unlink(missing_ok=True)
+        raise
 
 
 @click.command()

@@ -14,7 +14,7 @@ from notify.cli.audience_runs import (
 )
 from notify.cli.context import Context, json_option, pass_context, print_json, say
 from notify.cli.schedule_facts import utc
-from notify.cli.schedule_options import opened
+from notify.cli.schedule_options import opened, read_instant
 from notify.errors import UsageError
 from notify.publish import Client
 from notify.schedule.audiences import Audiences
@@ -101,12 +101,4 @@ def _planned(truth: Truth, name: str, text: str) -> datetime:
         if last is None:
             raise UsageError(f"--planned: {name} has planned nothing until now")
         return last
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            "--planned: must be an instant like 2027-03-01T09:00:00Z, or last"
-        ) from None
-    if instant.utcoffset() is None:
-        raise UsageError("--planned: must have a UTC offset, like 2027-03-01T09:00:00Z")
-    return instant.astimezone(UTC)
+    return read_instant("--planned", text)

@@ -20,7 +20,7 @@ from notify.cli.schedule_facts import (
     preview_facts,
     utc,
 )
-from notify.cli.schedule_options import given, opened, when_options
+from notify.cli.schedule_options import given, opened, read_instant, when_options
 from notify.errors import UsageError
 from notify.notification import CHANNELS
 from notify.recurrence import parse_recurrence
@@ -106,7 +106,7 @@ def preview(
 
     Marked are changes of the clock, quiet hours, exclusions, and what a jitter puts off.
     """
-    after = _instant("--from", since) if since else datetime.now(UTC)
+    after = read_instant("--from", since) if since else datetime.now(UTC)
     values = given(when)
     if (name is None) == (not values):
         raise UsageError("give NAME, or --cron, --every or --at")
@@ -130,16 +130,6 @@ def preview(
     print_table([recurrence.zone, "UTC", ""], rows)
 
 
-def _instant(option: str, text: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        instant = None
-    if instant is None or instant.utcoffset() is None:
-        raise UsageError(f"{option}: must be like 2027-03-01T09:00:00+01:00")
-    return instant
-
-
 @click.command()
 @click.argument("name")
 @click.option("--outcome", type=click.Choice(OUTCOMES))
@@ -151,7 +141,7 @@ def history(
     context: Context, name: str, outcome: str | None, limit: int, before: str | None, as_json: bool
 ) -> None:
     """Shows what became of planned instants, also of a schedule that is gone."""
-    until = _instant("--before", before) if before else None
+    until = read_instant("--before", before) if before else None
     with opened(context) as truth:
         found = truth.history.of(name, limit=limit, before=until, outcome=outcome)
         counts = truth.history.counts(name)

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from notify.cli.context import Context, pairs
-from notify.errors import InvalidInput
+from notify.errors import InvalidInput, UsageError
 from notify.notification import CHANNELS, PRIORITIES
 from notify.recurrence.misfire import POLICIES
 from notify.schedule.audiences import Audiences
@@ -106,6 +107,17 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"--data: is not valid JSON: {error}") from error
+
+
+def read_instant(option: str, text: str) -> datetime:
+    """In UTC. Raises ``UsageError``."""
+    try:
+        instant = datetime.fromisoformat(text)
+        if instant.utcoffset() is not None:
+            return instant.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise UsageError(f"{option}: must be like 2027-03-01T09:00:00+01:00")
 
 
 @contextmanager

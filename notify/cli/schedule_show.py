@@ -10,6 +10,7 @@ from notify.cli.context import Context, json_option, pass_context, print_json, s
 from notify.cli.schedule_facts import show_facts, utc
 from notify.cli.schedule_look import note_reveal, reveal_option
 from notify.cli.schedule_options import opened
+from notify.schedule.waiting import look_up
 
 
 @click.command()
@@ -20,7 +21,7 @@ from notify.cli.schedule_options import opened
 def show(context: Context, name: str, reveal: bool, as_json: bool) -> None:
     """Shows a schedule: in words, what is next, what became of the last, who made it."""
     with opened(context) as truth:
-        stored = truth.book.get(name)
+        stored = look_up(truth, name)
         if reveal:
             note_reveal(context, f"schedule show {name}", 1)
         history = truth.history.of(name, limit=5)

@@ -7,9 +7,10 @@ import click
 from notify.cli.context import Context, json_option, pass_context, print_json, say, user
 from notify.cli.schedule_facts import changed_lines
 from notify.cli.schedule_options import given, opened, schedule_options
-from notify.errors import UsageError
+from notify.errors import InvalidInput, UsageError
 from notify.schedule.checking import read_schedule
 from notify.schedule.spec import FILE, ONCE, ScheduleSpec, diff
+from notify.schedule.truth import Truth
 
 # Of each of these only one can be: another one takes its place.
 _EITHER: Final = (("cron", "every", "at"), ("recipient", "file", "python"))
@@ -125,6 +126,13 @@ def remove(context: Context, names: tuple[str, ...], yes: bool) -> None:
                 truth.remove(name, user())
                 say(f"{name}: removed")
             else:
-                say(f"{name}: would be removed: {truth.get(name).recurrence.describe()}")
+                say(f"{name}: would be removed: {_brief(truth, name)}")
     if not yes:
         say("nothing was removed; repeat with --yes")
+
+
+def _brief(truth: Truth, name: str) -> str:
+    try:
+        return truth.get(name).recurrence.describe()
+    except InvalidInput:
+        return "it cannot be read"

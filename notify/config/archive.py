@@ -10,11 +10,16 @@ from notify.config.types import Duration, SecretFile, Whole
 
 _KNOWN: Final = re.compile(r"sqlite:///.+|postgresql(\+psycopg)?://.+/.+", re.DOTALL)
 _SQLITE: Final = "sqlite:"
+_PORT: Final = re.compile(r"(?:\[[^\]]*\]|[^\[:/]*):([^/]*)")
 
 
 def _a_database(url: str) -> str:
     if not _KNOWN.fullmatch(url):
         raise ValueError("must be sqlite:///FILE or postgresql://USER@HOST/DATABASE")
+    host = "" if url.startswith(_SQLITE) else url.partition("://")[2].partition("?")[0]
+    port = _PORT.match(host.rpartition("@")[2])
+    if port and not (port[1].isascii() and port[1].isdecimal() and 0 < int(port[1]) < 65536):
+        raise ValueError("must have a number between 1 and 65535 as its port")
     return url
 
 

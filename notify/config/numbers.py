@@ -24,9 +24,10 @@ class MetricsSettings(Strict):
 
     address: str = "127.0.0.1"
     first_port: Whole = Field(default=9464, ge=0, le=65000)
-    look_every: Duration = 15.0
+    # The exporter's watchdog waits for a look, and the alert about silence for two heartbeats.
+    look_every: Duration = Field(default=15.0, le=60)
     heartbeats: bool = True
-    heartbeat_every: Duration = 60.0
+    heartbeat_every: Duration = Field(default=60.0, ge=1, le=90)
 
     def port(self, *process: str, copy: int = 1) -> int:
         """Of a worker by channel and priority, or of another process; 0 for nowhere.

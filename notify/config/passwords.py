@@ -1,6 +1,7 @@
 """Passwords that are in files of their own, put into the URLs that need them."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from pydantic import SecretStr, ValidationError
@@ -40,9 +41,13 @@ def archive_url(url: str, password_file: Path | None = None) -> str:
     try:
         settings = ArchiveSettings.model_validate(values)
     except ValidationError as error:
-        problems = (item["msg"].removeprefix("Value error, ") for item in error.errors())
-        raise UsageError("; ".join(problems)) from None
+        raise UsageError("; ".join(map(_problem, error.errors()))) from None
     return _with_password(settings.url, settings.password_file)
+
+
+def _problem(item: Any) -> str:
+    where = "".join(f"{name}: " for name in item["loc"])
+    return f"{where}{item['msg'].removeprefix('Value error, ')}"
 
 
 def _with_password(url: str, password: SecretStr | None) -> str:

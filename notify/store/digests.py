@@ -86,9 +86,10 @@ def _last_before(connection: Connection, after: int, time: datetime) -> int:
     return int(connection.execute(last).scalar() or after)
 
 
-def last_digest(database: Database) -> Digest | None:
-    """The one before, published or not."""
-    query = select(DIGESTS).order_by(DIGESTS.c.until.desc(), DIGESTS.c.name.desc()).limit(1)
+def last_digest(database: Database, now: datetime) -> Digest | None:
+    """The one before, published or not. One of the future is that of a clock that was wrong."""
+    query = select(DIGESTS).where(DIGESTS.c.until <= micros(now))
+    query = query.order_by(DIGESTS.c.until.desc(), DIGESTS.c.name.desc()).limit(1)
     with database.reading() as connection:
         row = connection.execute(query).one_or_none()
     return _read(row._asdict()) if row else None

@@ -119,6 +119,12 @@ def erase(database: Database, seqs: Sequence[int]) -> int:
 
 
 def _erase(connection: Connection, seqs: list[int]) -> int:
+    """Replays first, as whoever notes their results does: so no two wait for each other."""
+    mine = REPLAY_LETTERS.c.dead_seq.in_(seqs)
+    runs = select(REPLAY_LETTERS.c.run).where(mine)
+    connection.execute(update(REPLAY_LETTERS).where(mine).values(id=None, note=""))
+    edited = update(REPLAY_RUNS).where(REPLAY_RUNS.c.name.in_(runs))
+    connection.execute(edited.values(content=None))
     columns = DEAD_LETTERS.c
     names = [columns[name] for name in _NAMES]
     query = select(columns.seq, columns.attempts, columns.code, *names)
@@ -132,11 +138,6 @@ def _erase(connection: Connection, seqs: list[int]) -> int:
     connection.execute(delete(LABELS).where(LABELS.c.dead_seq.in_(seqs)))
     notes = update(REPLAYS).where(REPLAYS.c.dead_seq.in_(seqs))
     connection.execute(notes.values(note=""))
-    mine = REPLAY_LETTERS.c.dead_seq.in_(seqs)
-    runs = select(REPLAY_LETTERS.c.run).where(mine)
-    edited = update(REPLAY_RUNS).where(REPLAY_RUNS.c.name.in_(runs))
-    connection.execute(edited.values(content=None))
-    connection.execute(update(REPLAY_LETTERS).where(mine).values(id=None, note=""))
     return len(found)
 
 

@@ -4,6 +4,7 @@ One row for each schedule, instant and outcome: what is reported twice, by two b
 lost answer, is there once.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -138,11 +139,15 @@ class Occurrences:
             return {outcome: int(count) for outcome, count in found.all()}
 
     def last(self, schedules: Iterable[str]) -> dict[str, datetime]:
-        """The last planned instant of each that is over, where there is one."""
+        """The last planned instant of each that is over, where there is one.
+
+        What became of another one, which had that name before, is not looked at.
+        """
         columns = OCCURRENCES.c
         newest = (
             select(columns.planned)
             .where(columns.schedule == SCHEDULES.c.name, columns.outcome.in_(OVER))
+            .where(columns.actual >= SCHEDULES.c.created_at)
             .order_by(columns.planned.desc())
             .limit(1)
             .scalar_subquery()
@@ -200,13 +205,21 @@ def _end_one_shots(connection: Connection, ends: Mapping[str, Mapping[str, Any]]
     columns, names = SCHEDULES.c, sorted(ends)
     for start in range(0, len(names), _ROWS):
         some = names[start : start + _ROWS]
-        query = select(columns.name).where(
+        query = select(columns.name, columns.spec).where(
             columns.name.in_(some), columns.kind == "at", columns.deleted_at.is_(None)
         )
-        found = list(connection.execute(query).scalars())
+        rows = connection.execute(query).all()
+        # It may have got another instant meanwhile, which is yet to come.
+        found = [name for name, spec in rows if _instant_of(spec) == ends[name]["planned"]]
         if found:
             change = next_change(connection)
             _end(connection, {name: ends[name] for name in found}, change)
+
+
+def _instant_of(spec: str) -> int | None:
+    """Of a one-shot, as it is stored."""
+    at = json.loads(spec).get("at")
+    return None if at is None else micros(datetime.fromisoformat(at))
 
 
 def _end(connection: Connection, ends: Mapping[str, Mapping[str, Any]], change: int) -> None:

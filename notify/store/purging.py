@@ -21,15 +21,13 @@ from notify.store.engine import Database
 from notify.store.filters import Filter, beyond, in_order, matching
 from notify.store.narrowing import narrowest
 from notify.store.replaytables import REPLAY_LETTERS
-from notify.store.rows import OPEN, PUBLISHING, micros
+from notify.store.rows import OPEN, micros
 from notify.store.schema import DEAD_LETTERS, LABELS, REPLAYS
 
 _BATCH: Final = 500
 # What keeps a letter: a replay of it that is not over.
-_HOLDS: Final = (
-    (REPLAYS.c.dead_seq, REPLAYS.c.state == PUBLISHING),
-    (REPLAY_LETTERS.c.dead_seq, REPLAY_LETTERS.c.result.is_(None)),
-)
+_WAITING: Final = REPLAY_LETTERS.c.dead_seq
+_WAITS: Final = REPLAY_LETTERS.c.result.is_(None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,10 +61,8 @@ def _delete_some(connection: Connection, query: Select[Any]) -> tuple[int, int]:
     """
     locked = query.with_for_update(skip_locked=True, of=DEAD_LETTERS)
     found = list(connection.execute(locked.limit(_BATCH)).scalars())
-    held: set[int] = set()
-    for seq, waits in _HOLDS:
-        query = select(seq).where(seq.in_(found), waits)
-        held.update(connection.execute(query).scalars())
+    holding = select(_WAITING).where(_WAITING.in_(found), _WAITS)
+    held = set(connection.execute(holding).scalars())
     seqs = [seq for seq in found if seq not in held]
     for column in (LABELS.c.dead_seq, REPLAYS.c.dead_seq, DEAD_LETTERS.c.seq):
         connection.execute(delete(column.table).where(column.in_(seqs)))
@@ -103,7 +99,7 @@ def _doomed(connection: Connection, purge: Purge, *columns: Any) -> Select[Any]:
         query = query.where(or_(letters.state != OPEN, old))
     if purge.keep is not None:
         query = query.where(_not_kept(connection, wanted, purge.keep))
-    return query.where(*(~exists().where(seq == letters.seq, waits) for seq, waits in _HOLDS))
+    return query.where(~exists().where(letters.seq == _WAITING, _WAITS))
 
 
 def _not_kept(connection: Connection, wanted: Filter, keep: int) -> ColumnElement[bool]:

@@ -29,7 +29,8 @@ class ReplayRun:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplayLetter:
     """A letter of a run. ``generation`` is what it became, or is about to become; ``result``
-    is None until it is known; ``other`` is the run that was there before."""
+    is None until it is known; ``other`` is the run that was there before; ``at`` is when it was
+    taken, and later when its result was noted."""
 
     run: str
     number: int

@@ -162,18 +162,20 @@ class Replays:
             if self._database.dialect == "postgresql":
                 connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
             answers = answers_to(run, wishes, _makers(connection, [wish.id for wish in wishes]))
+            now = micros(datetime.now(UTC))
             new = [
-                {"at_number": number, "generation": answer.generation}
+                {"at_number": number, "generation": answer.generation, "at": now}
                 for number, answer in answers.items()
                 if isinstance(answer, Taken) and not answer.before
             ]
             if new:
-                change = _one(run).values(generation=bindparam("generation"))
+                names = ("generation", "at")
+                change = _one(run).values({name: bindparam(name) for name in names})
                 connection.execute(change, new)
         return answers
 
     def note(self, letters: Sequence[ReplayLetter]) -> None:
-        """What came of some letters of a run, with their generations, for good."""
+        """What came of some letters of a run, with their generations; what was sent stays so."""
         if not letters:
             return
         names = ("generation", "result", "other", "note")
@@ -186,8 +188,9 @@ class Replays:
         seqs = [{"at_seq": each.dead_seq} for each in letters if each.result == SENT]
         values: dict[str, Any] = {name: bindparam(name) for name in (*names, "at")}
         sent = update(DEAD_LETTERS).where(DEAD_LETTERS.c.seq == bindparam("at_seq"))
+        change = _one(letters[0].run).where(REPLAY_LETTERS.c.result.is_distinct_from(SENT))
         with self._database.writing() as connection:
-            connection.execute(_one(letters[0].run).values(values), changes)
+            connection.execute(change.values(values), changes)
             if seqs:
                 connection.execute(sent.values(state=REPLAYED), seqs)
 

@@ -11,9 +11,6 @@ from notify.store import facets
 
 OPEN: Final = "open"
 REPLAYED: Final = "replayed"
-PUBLISHING: Final = "publishing"
-PUBLISHED: Final = "published"
-FAILED: Final = "failed"
 
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -166,41 +166,8 @@ class Store:
         """
         return copying.copy_all(self._database, target._database, told)
 
-    def begin_replay(self, seq: int, actor: str, new_generation: int, now: datetime) -> int:
-        """Notes the intention before anything is published; returns the replay's number."""
-        with self._database.writing() as connection:
-            columns = DEAD_LETTERS.c
-            query = select(columns.generation).where(columns.seq == seq)
-            query = query.with_for_update(read=True, key_share=True)  # a purge waits, or we do
-            generation = connection.execute(query).scalar()
-            if generation is None:
-                raise NotFound(f"there is no dead letter {seq}")
-            values = {
-                "dead_seq": seq,
-                "at": rows.micros(now),
-                "actor": rows.clean(actor),
-                "from_generation": generation,
-                "new_generation": new_generation,
-                "state": rows.PUBLISHING,
-                "note": "",
-            }
-            result = connection.execute(insert(REPLAYS).values(values).returning(REPLAYS.c.seq))
-            return int(result.scalar_one())
-
-    def finish_replay(self, replay_seq: int, ok: bool, note: str = "") -> None:
-        """Notes what came of a replay."""
-        columns = REPLAYS.c
-        outcome = {"state": rows.PUBLISHED if ok else rows.FAILED, "note": rows.clean(note)}
-        change = update(REPLAYS).where(columns.seq == replay_seq).values(outcome)
-        with self._database.writing() as connection:
-            dead_seq = connection.execute(change.returning(columns.dead_seq)).scalar()
-            if dead_seq is None:
-                raise NotFound(f"there is no replay {replay_seq}")
-            if ok:
-                dead = update(DEAD_LETTERS).where(DEAD_LETTERS.c.seq == dead_seq)
-                connection.execute(dead.values(state=rows.REPLAYED))
-
     def replays_of(self, dead_seq: int) -> list[Replay]:
+        """Those of releases before there were runs of replays, the first one first."""
         query = select(REPLAYS).where(REPLAYS.c.dead_seq == dead_seq).order_by(REPLAYS.c.seq)
         with self._database.reading() as connection:
             found = connection.execute(query).all()

@@ -14,7 +14,7 @@ from notify.store import SCHEMA, Filter, Purge, Store
 from notify.store.batches import Batch, Batches, BatchFailure, BatchProgress
 from notify.store.tables import METADATA
 from tests.archive.conftest import on_postgresql, on_sqlite
-from tests.archive.letters import NOW, dead, raw
+from tests.archive.letters import dead, raw, replayed
 from tests.postgres import PostgresServer
 
 ALL = Filter(limit=None)
@@ -29,7 +29,7 @@ def filled(store: Store, archive_url: str) -> Store:
     """Something in many tables; the last letter was deleted, and its number is not free."""
     many = [dead(f"n-{n}", labels={"team": f"t-{n % 3}", "ünï": "✓"}) for n in range(1203)]
     store.add([*many, raw(b"\x00\xff"), raw(b""), dead("last", reason=Reason.CONFLICT)])
-    store.finish_replay(store.begin_replay(2, "ann", 2, NOW), True)
+    replayed(store, 2)
     store.note_reveal("ann", "dead show 2", 1)
     store.purge(Purge(wanted=Filter(id="last"), open_before=None, keep=0))
     with closing(Batches(archive_url)) as batches:

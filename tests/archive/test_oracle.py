@@ -13,7 +13,7 @@ from notify.spelling import canonical
 from notify.store import ArchivedLetter, Filter, Store
 from notify.store.counting import COUNTABLE, LABEL, SPANS
 from notify.store.filters import BEGINNINGS
-from tests.archive.letters import ATTEMPT, NOW, dead
+from tests.archive.letters import ATTEMPT, NOW, dead, replayed
 
 _LETTERS: Final = 150
 _QUESTIONS: Final = 60
@@ -112,7 +112,7 @@ def test_as_who_looks_at_every_letter(store: Store, seed: int) -> None:
     luck = random.Random(seed)
     store.add([_letter(number, luck) for number in range(_LETTERS)])
     for seq in luck.sample(range(1, _LETTERS + 1), 30):
-        store.finish_replay(store.begin_replay(seq, "ann", 2, NOW), True)
+        replayed(store, seq)
     everything = sorted(store.stream(Filter()), key=lambda row: (row.letter.dead_at, row.seq))
     assert len(everything) == _LETTERS
     for _ in range(_QUESTIONS):

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from notify.deadletter import DeadLetter
-from notify.errors import NotFound, StoreUnavailable
+from notify.errors import StoreUnavailable
 from notify.store import SCHEMA, Filter, Purge, Store
 from notify.store.migrating import _LOCK
 from tests.archive.conftest import on_postgresql
@@ -242,17 +242,3 @@ def test_many_archivers_and_purges_at_once(store: Store, other: Store) -> None:
     assert store.counts_by("label.team", Filter(channel="sms")) == {"ops": store.count(ALL) - 1}
     (row,) = store.find(Filter(id=""))
     assert row.count == 60
-
-
-def test_a_replay_and_a_purge_at_once(store: Store, other: Store) -> None:
-    """Whoever comes first has the letter."""
-    store.add([dead(), dead("n-2")])
-    purge = Purge(wanted=Filter(), open_before=None, keep=0)
-    with ThreadPoolExecutor(1) as pool, other._database.writing() as connection:
-        connection.exec_driver_sql("SELECT FROM dead_letters WHERE seq = 1 FOR UPDATE")
-        begun = pool.submit(store.begin_replay, 1, "ann", 2, NOW)
-        assert other.purge(purge) == 1
-        connection.exec_driver_sql("DELETE FROM dead_labels WHERE dead_seq = 1")
-        connection.exec_driver_sql("DELETE FROM dead_letters WHERE seq = 1")
-    with pytest.raises(NotFound, match="no dead letter 1"):
-        begun.result(10)

@@ -10,8 +10,11 @@ import pytest
 from notify.errors import InvalidInput, StoreUnavailable
 from notify.outcomes import Reason
 from notify.store import SCHEMA, Filter, Purge, Store, inspect_backup
+from notify.store.batches import Batch
+from notify.store.replayrows import ReplayLetter, ReplayRun
+from notify.store.replays import Replays
 from tests.archive.conftest import on_sqlite
-from tests.archive.letters import NOW, dead
+from tests.archive.letters import NOW, dead, replayed
 
 DAY = timedelta(days=1)
 
@@ -24,7 +27,7 @@ def filled(store: Store) -> Store:
         [dead(f"n-{n}", dead_at=NOW + n * DAY, reason=reasons[n % 2]) for n in range(6)],
     )
     for seq in (1, 2, 3):
-        store.finish_replay(store.begin_replay(seq, "ann", 2, NOW), True)
+        replayed(store, seq)
     return store
 
 
@@ -60,10 +63,11 @@ def test_what_is_left(filled: Store, plan: Purge, left: list[int]) -> None:
     assert filled.purge(plan) == 0
 
 
-def test_what_is_being_replayed_stays(filled: Store) -> None:
-    entry = filled.begin_replay(5, "ann", 2, NOW)
-    assert filled.purge(purge(keep=0)) == 5
-    filled.finish_replay(entry, True)
+def test_what_waits_in_a_replay_stays(filled: Store, archive_url: str) -> None:
+    with closing(Replays(archive_url)) as replays:
+        replays.begin(ReplayRun(name="r", actor="ann"), Batch(name="r"), (5,))
+        assert filled.purge(purge(keep=0)) == 5
+        replays.note([ReplayLetter(run="r", number=1, dead_seq=5, result="cancelled")])
     assert filled.purge(purge(keep=0)) == 1
 
 

@@ -19,7 +19,7 @@ from notify.outcomes import Reason
 from notify.store import Filter, Store
 from notify.store.schema import VERSION
 from tests.archive.conftest import on_sqlite
-from tests.archive.letters import NOW, dead, raw
+from tests.archive.letters import NOW, dead, raw, replayed
 from tests.archive.strangers import bodies, headers
 
 ALL = Filter()
@@ -121,27 +121,18 @@ def test_counts(store: Store) -> None:
         store.counts_by("recipient", ALL)
 
 
-def test_a_replay_is_noted_before_and_after(store: Store) -> None:
+def test_the_replays_of_an_earlier_release_are_told(store: Store) -> None:
     store.add([dead()])
     (row,) = store.get("n-1")
-    failed = store.begin_replay(row.seq, "ann", 2, NOW)
-    assert store.replays_of(row.seq)[0].state == "publishing"
-    store.finish_replay(failed, False, "broker away")
+    assert store.replays_of(row.seq) == []
+    replayed(store, row.seq, ok=False, note="broker away")
     assert store.get("n-1")[0].state == "open"
-    store.finish_replay(store.begin_replay(row.seq, "ann", 2, NOW), True)
-    assert store.get("n-1")[0].state == "replayed"
+    replayed(store, row.seq)
     first, second = store.replays_of(row.seq)
     assert (first.state, first.note, first.actor, first.at) == ("failed", "broker away", "ann", NOW)
     assert (second.state, second.from_generation, second.new_generation) == ("published", 1, 2)
     store.add([dead()])
     assert store.get("n-1")[0].state == "replayed"
-
-
-def test_replays_of_what_is_not_there(store: Store) -> None:
-    with pytest.raises(NotFound, match="dead letter 7"):
-        store.begin_replay(7, "ann", 2, NOW)
-    with pytest.raises(NotFound, match="replay 7"):
-        store.finish_replay(7, True)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

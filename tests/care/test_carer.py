@@ -12,6 +12,7 @@ from notify.errors import StoreUnavailable
 from notify.outcomes import Reason
 from notify.store import Filter, Purge
 from notify.store.care import CareBook
+from notify.store.people import People
 from tests.archive.letters import ATTEMPT, dead
 from tests.care.conftest import OWNER, Desk, close_letter, replay_rule
 
@@ -172,6 +173,23 @@ def test_what_a_person_sends_again_is_theirs(desk: Desk, archive_url: str) -> No
     close_letter(desk.store, archive_url, 1)
     desk.look(desk.settings({"first": "2h", "cap": "2h"}))
     assert states(desk.book) == {"waiting": 1, "overtaken": 1}
+
+
+def test_what_was_erased_meanwhile_was_not_sent(desk: Desk, archive_url: str) -> None:
+    """Its archiver was killed between taking and sending."""
+    desk.store.add(letters(2))
+    desk.resend.trouble = lambda: (_ for _ in ()).throw(StoreUnavailable())
+    with pytest.raises(StoreUnavailable):
+        desk.look()
+    with closing(People(archive_url)) as people:
+        people.erase([1])
+    desk.resend.trouble = lambda: None
+    done = desk.look()
+    assert (dict(done.sent), dict(done.refused)) == ({"again": 1}, {"again": 1})
+    assert desk.resend.asked[-1] == ("again", [2])
+    case = desk.book.case(1)
+    assert case is not None
+    assert (case.state, case.note) == ("refused", "it was erased")
 
 
 def test_one_leads(desk: Desk, archive_url: str) -> None:

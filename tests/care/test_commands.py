@@ -112,6 +112,16 @@ def test_a_run_is_dry_until_it_is_told(deployment: Deployment, shell: Shell) -> 
     assert shell("care", "run", "--yes", "--dry-run").code == 2
 
 
+def test_a_run_by_hand_deletes_nothing(deployment: Deployment, shell: Shell) -> None:
+    main = deployment.directory / "config" / "notify.toml"
+    limits = '[archive]\nkeep = "20d"\nkeep_open = "20d"\n'
+    main.write_text(main.read_text().replace("[archive]\n", limits))
+    deployment.store.add([dead("old", dead_at=datetime.now(UTC) - timedelta(days=30))])
+    assert shell("care", "run", "--yes").code == 0
+    assert deployment.store.get("old")
+    assert "1 would be deleted" in shell("dead", "purge").out
+
+
 def test_another_leads(deployment: Deployment, shell: Shell) -> None:
     with closing(CareBook(deployment.settings.archive.url)) as book:
         assert book.lead("elsewhere:1", 60)

@@ -15,7 +15,7 @@ from notify.errors import BrokerUnavailable
 from notify.notification import Notification
 from notify.outcomes import Reason
 from notify.store import Store
-from notify.store.care import CareBook, Case
+from notify.store.care import CareBook, Case, Held
 from notify.store.digests import News, last_digest, news
 from tests.archive.letters import ATTEMPT, dead, raw
 from tests.unit.configs import EMAIL, load
@@ -138,7 +138,7 @@ def test_after_a_gap_one_tells_all(teller: Teller, store: Store, sender: Sender)
     fill(store)
     assert teller.tell(tomorrow(), NOTHING)
     store.add([dead("later").evolve(dead_at=tomorrow(2))])
-    first = last_digest(teller._book.database)
+    first = last_digest(teller._book.database, tomorrow(99))
     assert first is not None
     assert teller.tell(tomorrow(9), NOTHING)
     assert len(sender.sent) == 2
@@ -170,7 +170,7 @@ def test_two_tell_the_same(
             store.add([dead("between")])
     (first, second) = (
         digest.notification(settings.care.digest, each.name, each.content)  # type: ignore[arg-type]
-        for each in [last_digest(book.database)] * 2
+        for each in [last_digest(book.database, tomorrow(99))] * 2
         if each is not None
     )
     assert first.digest == second.digest
@@ -210,7 +210,7 @@ def test_a_preview_sends_and_writes_nothing(
     fill(store)
     assert teller.preview(datetime.now(UTC) + timedelta(seconds=1))["new"] == 5
     assert sender.sent == []
-    assert last_digest(book.database) is None
+    assert last_digest(book.database, tomorrow(99)) is None
 
 
 def test_letters_that_were_numbered_in_another_order(teller: Teller, store: Store) -> None:
@@ -246,3 +246,29 @@ def test_codes_that_could_be_somebody(settings: Settings, code: str, told: bool)
         settings, since=utc("2027-01-01"), until=utc("2027-01-02"), news=found, done={}, held=[]
     )
     assert bool(facts["codes"]) is told
+
+
+def test_a_reason_that_nobody_knows(settings: Settings) -> None:
+    """Anybody may have published it."""
+    held = Held(
+        rule="ask", channel="sms", reason="AdaLovelace", letters=1, oldest=utc("2027-01-01")
+    )
+    facts = digest.facts(
+        settings,
+        since=utc("2027-01-01"),
+        until=utc("2027-01-02"),
+        news=News(last_seq=1, counts={("AdaLovelace", "sms", ""): 1}),
+        done={},
+        held=[held],
+    )
+    assert "Ada" not in json.dumps(facts)
+    assert facts["held"][0]["command"] == "notify dead list --state open --channel sms"
+
+
+def test_a_clock_that_was_a_year_ahead(teller: Teller, store: Store, sender: Sender) -> None:
+    assert not teller.tell(tomorrow(400), NOTHING)
+    fill(store)
+    assert teller.tell(tomorrow(), NOTHING)
+    assert not teller.tell(tomorrow(), NOTHING)
+    assert teller.preview(tomorrow(2))["new"] == 0
+    assert len(sender.sent) == 1

@@ -154,10 +154,11 @@ def test_what_this_process_left_behind_is_gone_on_with(
         with open_desk(deployment.settings) as desk:
             begin_replay(desk, order)
             assert desk.batches.take(order.name, this_process("gone"), lives, 0)
-        book.note("runs", json.dumps([order.name]))
+        book.note("runs", json.dumps(["never-began", order.name]))
         with closing(Resender(deployment.settings, book, lambda: False)) as resend:
             assert resend.recover() == {1: Answer()}
             assert resend.recover() == {}
+        assert json.loads(book.noted("runs") or "") == []
     deployment.worker()
     deployment.until_sent(id)
     assert arrived(sandbox) == Counter([id])

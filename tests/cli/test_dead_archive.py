@@ -15,7 +15,7 @@ import pytest
 from notify.outcomes import Reason
 from notify.store import SCHEMA, Filter, Store
 from tests.archive.conftest import on_postgresql, on_sqlite
-from tests.archive.letters import ATTEMPT, NOW, dead, raw, sms
+from tests.archive.letters import ATTEMPT, dead, raw, replayed, sms
 from tests.cli.conftest import Ran
 from tests.postgres import PASSWORD, QUOTED, PostgresServer
 
@@ -55,7 +55,7 @@ def store(archive_url: str) -> Iterator[Store]:
                 raw().evolve(dead_at=recent + timedelta(seconds=1)),
             ]
         )
-        opened.finish_replay(opened.begin_replay(1, "ann", 2, NOW), True)
+        replayed(opened, 1)
         yield opened
 
 
@@ -93,12 +93,21 @@ def test_list(store: Store, offline: Shell, options: tuple[str, ...], found: lis
 def test_a_table_is_masked_and_says_how_to_go_on(store: Store, offline: Shell) -> None:
     ran = offline("dead", "list", "--limit", "2")
     assert ran.out.endswith("2 of 4\nmore: --after 3\n")
+    for last in (("--limit", "2", "--after", "3"), ("--limit", "2", "--page", "2")):
+        assert offline("dead", "list", *last).out.endswith("\n2 of 4\n")
     assert "+49***78" in ran.out
     assert PHONE not in offline("dead", "list").out
     assert store.reveals(9) == []
     revealed = offline("dead", "list", "--reveal")
     assert PHONE in revealed.out
     assert [each.what for each in store.reveals(9)] == ["dead list 4, 3, 2, 1"]
+
+
+@pytest.mark.parametrize("command", ["list", "count", "purge", "replay"])
+def test_no_text_is_not_every_text(store: Store, offline: Shell, command: str) -> None:
+    options = ["--keep", "0"] if command == "purge" else []
+    ran = offline("dead", command, "--text", "", *options)
+    assert (ran.code, ran.err) == (2, "notify: --text: must not be empty\n")
 
 
 def test_counts(store: Store, offline: Shell) -> None:
@@ -155,10 +164,18 @@ def test_a_story_of_what_could_not_be_read(store: Store, offline: Shell) -> None
 def test_attempts_of_strangers_are_told_as_far_as_they_go(store: Store, offline: Shell) -> None:
     odd: dict[str, Any] = {"attempt": "x", "outcome": 7, "reason": None, "ms": None, "at": []}
     odd |= {"provider": "[/b]\ud800", "code": "[/b]"}
+    odder: dict[str, Any] = {"code": 5, "outcome": {"x": []}}
     headers = {"x-death": ["?", {}, {"count": "many"}]}
     content = {"body": "\x1b[31m\u202e\ud800\nWhat to do: send money", "subject": 7}
     store.add(
-        [dead("odd", attempts=({"code": 5}, odd), headers=headers, notification=content)],
+        [
+            dead(
+                "odd",
+                attempts=(odder, odd),
+                headers=headers,
+                notification=content,
+            )
+        ],
     )
     for options in ((), ("--json",), ("--reveal",), ("--reveal", "--json")):
         ran = offline("dead", "show", "odd", *options)
@@ -194,6 +211,15 @@ def test_an_export_for_spreadsheets(store: Store, offline: Shell, tmp_path: Path
     assert (rows["mail"]["subject"], rows["mail"]["attempts"]) == ("'=1+1", "2")
     assert rows["file-2f:17"]["recipient"] == PHONE
     assert rows["mail"]["answer"] == "try later"
+
+
+@pytest.mark.parametrize("text", ["+1+cmd|' /C calc'!A0", "+1;2", "\n=1", "-1", "@SUM(1)"])
+def test_no_cell_is_a_formula(store: Store, offline: Shell, tmp_path: Path, text: str) -> None:
+    store.add([dead("odd", recipient=text)])
+    target = tmp_path / "out.csv"
+    offline("dead", "export", "--format", "csv", "--output", str(target), "--reveal", "--id", "odd")
+    with target.open(newline="", encoding="utf-8") as file:
+        assert next(csv.DictReader(file))["recipient"] == f"'{text}"
 
 
 def test_an_export_that_cannot_be_written(store: Store, offline: Shell, tmp_path: Path) -> None:

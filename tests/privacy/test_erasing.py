@@ -15,15 +15,20 @@ from notify.deadletter import DeadLetter
 from notify.outcomes import Reason
 from notify.privacy import Known, erase, everything, facts, find, person
 from notify.privacy.erasing import Erased
-from notify.store import Filter, Store
+from notify.store import Filter, Store, engine
+from notify.store.batches import Batch
 from notify.store.people import People
 from notify.store.replayrows import ReplayRun
 from notify.store.replays import Replays
-from tests.archive.letters import ATTEMPT, NOW, dead, raw, sms
+from tests.archive.conftest import on_postgresql
+from tests.archive.letters import ATTEMPT, NOW, dead, raw, replayed, sms
+from tests.postgres import PostgresServer
 from tests.privacy.conftest import NUMBER, Blocked, Books
 from tests.unit.configs import load
+from tests.waiting import eventually
 
 OTHER = "+4917099999999"
+PATHS = ("hook/2", "hook?x=1", "Hook", "hook.json", "hooks")
 SAID = ATTEMPT | {"answer": "no such user +49 151 12345678", "detail": "550 no such user"}
 Found = Callable[[], Known]
 Erase = Callable[..., Erased]
@@ -149,6 +154,28 @@ def test_letters_arrive_while_others_are_erased(archive_url: str, store: Store, 
     assert store.count(Filter(state="open")) == 10
 
 
+@on_postgresql
+def test_a_replay_that_is_noted_meanwhile(
+    archive_url: str, postgres: PostgresServer, store: Store, run: Erase
+) -> None:
+    """Each waits for the other's rows, unless both take them in the same order."""
+    store.add([theirs()])
+    batch = Batch(name="r", source={"path": "-"})
+    with closing(Replays(archive_url)) as replays:
+        replays.begin(ReplayRun(name="r", actor="ann"), batch, [1])
+    erased: list[Erased] = []
+    thread = threading.Thread(target=lambda: erased.append(run()))
+    name = archive_url.rpartition("/")[2]
+    waits = f"SELECT 1 FROM pg_stat_activity WHERE datname = '{name}' AND wait_event_type = 'Lock'"
+    with store._database.writing() as connection:
+        connection.exec_driver_sql("UPDATE replay_letters SET result = 'sent'")
+        thread.start()
+        eventually(lambda: postgres.execute("postgres", waits), "the erasure waits")
+        connection.exec_driver_sql("UPDATE dead_letters SET state = 'replayed'")
+    thread.join()
+    assert [each.letters for each in erased] == [1]
+
+
 def test_messages_that_nobody_could_read(store: Store, run: Erase, found: Found) -> None:
     store.add(
         [
@@ -173,9 +200,53 @@ def test_letters_to_others_are_left_unless_told(store: Store, run: Erase) -> Non
     assert [row.letter.id for row in store.find(Filter(state="open"))] == ["c"]
 
 
+@pytest.mark.parametrize(
+    ("channel", "recipient", "others"),
+    [
+        ("email", "brien@example.com", ["o'brien@example.com", "x=brien@example.com"]),
+        ("email", "ada@example.com", ["ada@example.com.au", "not-ada@example.com"]),
+        ("webhook", "https://example.com/hook", [f"https://example.com/{p}" for p in PATHS]),
+        ("sms", "+12015550123", ["+492015550123", "+120155501234"]),
+    ],
+)
+def test_whoever_has_a_part_of_their_name_is_somebody_else(
+    store: Store,
+    settings: Settings,
+    people: People,
+    books: Books,
+    blocked: Blocked,
+    channel: str,
+    recipient: str,
+    others: list[str],
+) -> None:
+    store.add(
+        [
+            dead(f"n-{n}", channel=channel, recipient=each, notification={"recipient": each})
+            for n, each in enumerate([recipient, recipient.upper(), f"<{recipient}>", *others])
+            if each == recipient or channel == "email" or n > 1
+        ]
+    )
+    known = find(settings, person(recipient, "US"), people, books, blocked)
+    erase(known, people, books, blocked, actor="ann", mentions=False)
+    left = [row.letter.recipient for row in store.find(Filter(state="open", oldest=True))]
+    assert left == others
+
+
+def test_a_number_that_is_a_number(store: Store, run: Erase) -> None:
+    store.add([other()])
+    digits = NUMBER.removeprefix("+")
+    for note in (digits, f'{{"to": [{digits}], "n": 1, "x": true}}'):
+        replayed(store, 1, ok=False, note=note)
+    assert run().texts == {"replays": 2}
+    assert [each.note for each in store.replays_of(1)] == [
+        '"[erased]"',
+        '{"to":["[erased]"],"n":1,"x":true}',
+    ]
+
+
 def test_texts_beside_the_letters(archive_url: str, store: Store, run: Erase, found: Found) -> None:
     store.add([theirs(), other()])
-    store.finish_replay(store.begin_replay(2, "ann", 2, NOW), False, f"sent to {NUMBER} instead")
+    replayed(store, 2, ok=False, note=f"sent to {NUMBER} instead")
     store.note_reveal("ann", f"dead list --recipient {NUMBER}", 1)
     with closing(Replays(archive_url)) as replays, replays._database.writing() as connection:
         connection.exec_driver_sql(
@@ -221,12 +292,31 @@ def test_nothing_of_them_is_left_in_the_files(
     url, who = f"sqlite:///{tmp_path}/files.sqlite3", person(NUMBER)
     with closing(Store(url)) as store, closing(People(url)) as people:
         store.create()
-        store.add([theirs(f"n-{n}", dead_at=NOW + timedelta(days=n)) for n in range(50)])
+        for start in range(0, 1000, 100):
+            some = range(start, start + 100)
+            times = {n: NOW + timedelta(days=n * 7919 % 1000) for n in some}
+            # Rows are moved from page to page while some come between others.
+            store.add([(other if n % 3 else theirs)(f"n-{n}", dead_at=times[n]) for n in some])
         known = find(settings, who, people, books, blocked)
         assert erase(known, people, books, blocked, actor="ann", mentions=False).shredded
         files = list(tmp_path.glob("files.sqlite3*"))
         assert files
-        assert not [file for file in files if b"15112345678" in file.read_bytes()]
+        for trace in (b"15112345678", who.key.encode()):
+            assert not [file for file in files if trace in file.read_bytes()]
+
+
+def test_the_files_cannot_be_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody writes, or reads for long: that is said, and is no error."""
+    monkeypatch.setattr(engine, "_BUSY_SECONDS", 0.1)
+    url = f"sqlite:///{tmp_path}/files.sqlite3"
+    with closing(Store(url)) as store, closing(People(url)) as people:
+        store.create()
+        with store._database.writing():
+            assert not people.shred()
+        with store._database.reading() as connection:
+            connection.exec_driver_sql("SELECT * FROM meta").fetchone()
+            assert not people.shred()
+        assert people.shred()
 
 
 def test_what_is_known_is_shown_and_exported(

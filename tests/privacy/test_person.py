@@ -52,7 +52,13 @@ def test_who_is_nobody(written: str) -> None:
         (ADDRESS, "ada.lovelace@example.community", False),
         ("ada@xn--bcher-kva.example", "ada@bücher.example", True),
         (HOOK, "POST https://example.com/hooks/7 failed", True),
+        (HOOK, "(HTTPS://Example.com/hooks/7), or https://example.com/hooks/7?", True),
         (HOOK, "https://example.com/hooks/77", False),
+        (HOOK, "https://example.com/hooks/7/8", False),
+        (HOOK, "https://example.com/Hooks/7", False),
+        (HOOK, "https://example.com/hooks/7?x=1", False),
+        ("https://example.com", "at https://example.com failed", True),
+        ("https://example.com", "https://example.com/hooks", False),
     ],
 )
 def test_which_texts_name_them(who: str, text: str, named: bool) -> None:

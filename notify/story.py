@@ -1,5 +1,6 @@
 """What happened to one notification, for people and for programs."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -8,25 +9,32 @@ from notify.store import ArchivedLetter, Store
 from notify.telemetry import mask
 
 
-def story(id: str, ledger: Ledger, store: Store) -> dict[str, Any]:
-    """Everything the ledger and the archive know of ``id``; ``state`` is "unknown to us"
-    where neither knows it.
+def story(
+    id: str, ledger: Ledger, store: Store, scheduled: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Everything the ledger and the archive know of ``id``; ``state`` is "not found" where
+    neither knows it. ``scheduled`` is what is known of one that was to be sent at an instant,
+    whose ``state`` counts until a worker has it.
 
     Raises ``LedgerUnavailable`` and ``StoreUnavailable``.
     """
     record, archived = ledger.record(id), store.get(id)
+    before = scheduled["state"] if scheduled else "not found"
     return {
         "id": id,
-        "state": record.state if record else ("archived" if archived else "not found"),
+        "state": record.state if record else ("archived" if archived else before),
         "ledger": _record(record) if record else None,
         "archive": [_archived(row) for row in archived],
+        "scheduled": dict(scheduled) if scheduled else None,
     }
 
 
 def tell(facts: dict[str, Any]) -> str:
     """The story in words."""
     lines = [f"{facts['id']}: {_HEADLINES.get(facts['state'], facts['state'])}"]
-    record = facts["ledger"]
+    record, scheduled = facts["ledger"], facts["scheduled"]
+    if scheduled:
+        lines += _tell_scheduled(scheduled)
     if record:
         lines += _tell_record(record)
     for row in facts["archive"]:
@@ -41,8 +49,25 @@ _HEADLINES = {
     "dead": "not delivered; it is in the dead-letter archive",
     "unknown": "nobody knows whether it arrived; it is in the dead-letter archive",
     "archived": "not delivered; it is in the dead-letter archive",
+    "scheduled": "scheduled, and not sent yet",
+    "paused": "scheduled, but paused: it is not sent until it is resumed",
+    "quarantined": "scheduled, but set aside: as it is it cannot be sent",
+    "missing": "scheduled, but Redis has lost it for the moment",
+    "cancelled": "cancelled before it was sent",
+    "skipped": "not sent: it was passed over",
+    "missed": "not sent: its time was over before any beat could send it",
+    "failed": "not sent: until its time was over, it could not be",
+    "over": "not sent: its time was over before any beat could send it",
+    "fired": "published; no worker has taken it yet, or it was forgotten after its retention",
     "not found": "not found: never published, still queued, or forgotten after its retention",
 }
+
+
+def _tell_scheduled(scheduled: Mapping[str, Any]) -> list[str]:
+    waits = scheduled["state"] in ("scheduled", "paused", "quarantined", "missing")
+    at = scheduled["at"]
+    lines = [f"  {'is' if waits else 'was'} to be sent at {at.isoformat()}"] if at else []
+    return lines + ([f"  {scheduled['problem']}"] if scheduled["problem"] else [])
 
 
 def _tell_record(record: dict[str, Any]) -> list[str]:

@@ -7,6 +7,8 @@ from typing import Final
 from notify.doctor.finding import Check, Finding, critical, fine, note, warning
 
 _WAITING: Final = 10_000
+# Seconds within which another beat has taken over.
+BEHIND: Final = 60.0
 
 ANSWERS: Final = Check(
     name="archive-answers",
@@ -38,6 +40,11 @@ BEAT: Final = Check(
     why="no schedule is fired while no beat leads",
     runbook="beat-without-leader",
 )
+OURS: Final = Check(
+    name="schedules-ours",
+    why="of the schedules in another database nobody knows here, and the beat restores none",
+    runbook="schedules",
+)
 QUARANTINE: Final = Check(
     name="schedules-quarantined",
     why="what is in quarantine is not fired",
@@ -59,9 +66,14 @@ class ArchiveFacts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleFacts:
+    """``behind``: what was due ``BEHIND`` seconds ago has not been looked at since.
+    ``foreign``: the schedules in Redis are of another database; None where that is not known."""
+
     schedules: int
     quarantined: int
     leader: str
+    behind: bool = False
+    foreign: bool | None = False
 
 
 def judge(facts: ArchiveFacts) -> Iterator[Finding]:
@@ -92,12 +104,21 @@ def judge_go_live(facts: ArchiveFacts) -> Iterator[Finding]:
 
 
 def judge_schedules(facts: ScheduleFacts) -> Iterator[Finding]:
-    if facts.leader:
+    if facts.leader and facts.behind:
+        words = f"{facts.leader} leads, and has not fired what was due {BEHIND:g} s ago"
+        yield critical(BEAT, words)
+    elif facts.leader:
         yield fine(BEAT, f"{facts.leader} leads; {facts.schedules} schedules")
     elif facts.schedules:
         yield critical(BEAT, f"no beat leads, and there are {facts.schedules} schedules")
     else:
         yield note(BEAT, "no beat leads; there is no schedule either")
+    if facts.foreign:
+        yield critical(OURS, "Redis has the schedules of another database than archive.url")
+    elif facts.foreign is None:
+        yield note(OURS, "not looked at: the archive does not answer, or has no tables yet")
+    else:
+        yield fine(OURS, "Redis has no other database's schedules")
     if facts.quarantined:
         yield critical(QUARANTINE, f"{facts.quarantined} schedules are in quarantine")
     else:

@@ -14,15 +14,17 @@ from notify import provision
 from notify.broker import reach
 from notify.config import Settings
 from notify.config.types import is_loopback
-from notify.doctor.archive import ArchiveFacts, ScheduleFacts
+from notify.doctor.archive import BEHIND, ArchiveFacts, ScheduleFacts
 from notify.doctor.host import UnitState, read_units
 from notify.doctor.rabbitmq import RabbitFacts
 from notify.doctor.redis_server import RedisFacts
-from notify.errors import LedgerUnavailable, Unavailable
+from notify.errors import LedgerUnavailable, StoreUnavailable, Unavailable
 from notify.redisclient import open_redis, translated
+from notify.schedule.marker import Marker
 from notify.schedule.shelf import Shelf
 from notify.sending import GRACE
 from notify.store import SCHEMA, Store
+from notify.store.schedules import Schedules
 from notify.topology import DEAD, work_queue
 
 _DIGITS: Final = re.compile(r"\d+")
@@ -108,11 +110,28 @@ def schedules(settings: Settings) -> ScheduleFacts:
         counts = shelf.counts()
         with translated():
             holder = shelf.redis.get(shelf.lock) or ""
+        foreign = _foreign(settings, shelf)
+        behind = shelf.look(datetime.now(UTC).timestamp() - BEHIND, 1).names
     return ScheduleFacts(
         schedules=counts.stored,
         quarantined=counts.quarantined,
         leader=str(holder).partition(":")[0],
+        behind=bool(behind),
+        foreign=foreign,
     )
+
+
+def _foreign(settings: Settings, shelf: Shelf) -> bool | None:
+    if settings.schedules.truth != "database":
+        return False
+    try:
+        if archive(settings).version != SCHEMA:
+            return None
+        with closing(Schedules(settings.archive.url)) as kept:
+            identity = kept.identity()
+    except StoreUnavailable:
+        return None
+    return Marker(shelf).foreign(identity)
 
 
 def embedded(settings: Settings) -> Path | None:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from notify.errors import InvalidInput
 from notify.schedule.book import BY_NAME
 from notify.schedule.files import Filed
-from notify.schedule.spec import FILE, Change, ScheduleSpec, diff
+from notify.schedule.spec import FILE, ONCE, Change, ScheduleSpec, diff
 from notify.schedule.truth import Truth
 from notify.store.schedulerows import Wanted
 
@@ -80,6 +81,10 @@ def _sort(found: Differences, filed: Filed, old: ScheduleSpec | None, reveal: bo
     if old is None:
         (found.over.append(filed.name) if filed.over else found.added.append(filed))
         return
+    if old.origin == ONCE != filed.spec.origin:
+        raise InvalidInput(
+            f"{filed.name}: is the id of a notification that waits; take another name"
+        )
     new = filed.spec if filed.rests else filed.spec.evolve(paused=old.paused)
     changes = diff(old, new, reveal=reveal)
     if not changes:

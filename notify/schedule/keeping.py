@@ -58,6 +58,7 @@ class Keeping:
         self._opened: AbstractContextManager[Keeper] | None = None
         self._keeper: Keeper | None = None
         self._begun = 0
+        self._looked = 0
         self._well = True
         self._moved = 0.0
         self._ending = False
@@ -74,10 +75,12 @@ class Keeping:
         if self._open is None:
             return
         self._moved = time.monotonic()
-        self._done.clear()
         self._wanted.set()
-        while not self._done.wait(min(_MOMENT, self._patience)):
+        while self._looked != term:
             alive()
+            if self._done.wait(min(_MOMENT, self._patience)):
+                self._done.clear()
+                continue
             if self._stopping.is_set() or not self._leader.holds(term):
                 return
             if time.monotonic() - self._moved > self._patience:
@@ -105,13 +108,14 @@ class Keeping:
         while not self._ending:
             beginning = self._wanted.wait(wait)
             self._wanted.clear()
-            wait = _EVERY
+            wait, term = _EVERY, self._begun
             if self._ending or self._stopping.is_set():
                 continue
             looks = beginning or self._leader.holds(self._begun)
             if looks and not self._look(beginning=beginning):
                 wait = _AGAIN
-            if beginning and not self._wanted.is_set():
+            if beginning:
+                self._looked = term
                 self._done.set()
 
     def _look(self, *, beginning: bool = False) -> bool:

@@ -71,8 +71,7 @@ def _carried(
         return now, ()
     if before.spec.recurrence == spec.recurrence:
         return before.watermark, before.owed
-    # It stands ahead where one was fired early by hand: that one is over whatever changes.
-    return max(now, before.watermark), before.work(now).fire
+    return now, before.work(now).fire
 
 
 def by_hand(entry: Entry, planned: datetime) -> Step:

@@ -34,6 +34,7 @@ _AHEAD: Final = timedelta(days=5 * 366)
 _FIELDS: Final = (
     *("channel", "recipient", "priority", "subject", "body", "html", "data", "unsubscribe"),
 )
+_FIRINGS: Final = "schedule:"
 _OTHER: Final = "id: is in use, for another time or with other content"
 
 
@@ -61,6 +62,8 @@ class OneShots:
 
         Raises ``InvalidInput`` naming the key, also for an id that is in use otherwise.
         """
+        if id.startswith(_FIRINGS):
+            raise InvalidInput(f"id: must not begin with {_FIRINGS}, as those of schedules do")
         # Whatever is ahead now is sent, should its moment pass while it is being stored.
         now = datetime.now(UTC)
         spec = self._spec(id, values, now)

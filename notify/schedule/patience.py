@@ -17,6 +17,7 @@ from notify.schedule.fanout import Fanout
 from notify.schedule.spec import ScheduleSpec
 
 _PATIENCE: Final = 5.0
+_SILENT: Final = "the archive's database does not answer"
 
 
 class Patient:
@@ -25,14 +26,19 @@ class Patient:
     def __init__(self, fanout: Fanout, *, patience: float = _PATIENCE) -> None:
         self._fanout = fanout
         self._patience = patience
-        self._stuck: threading.Thread | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def stuck(self) -> bool:
+        """Whether one is still under way that took too long."""
+        return self._thread is not None and self._thread.is_alive()
 
     def check(self, spec: ScheduleSpec) -> None:
         self._fanout.check(spec)
 
     def start(self, spec: ScheduleSpec, planned: datetime, actual: datetime) -> str:
-        if self._stuck is not None and self._stuck.is_alive():
-            raise StoreUnavailable
+        if self.stuck:
+            raise StoreUnavailable(_SILENT)
         answer: Future[str] = Future()
         act = partial(self._fanout.start, spec, planned, actual)
         thread = threading.Thread(target=_fill, args=(answer, act), name="beat-fanout", daemon=True)
@@ -40,8 +46,8 @@ class Patient:
         try:
             return answer.result(self._patience)
         except TimeoutError:
-            self._stuck = thread
-            raise StoreUnavailable("the archive's database does not answer") from None
+            self._thread = thread
+            raise StoreUnavailable(_SILENT) from None
 
 
 def _fill(answer: "Future[str]", act: Callable[[], str]) -> None:

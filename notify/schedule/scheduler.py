@@ -117,6 +117,10 @@ class Scheduler(RedBeatScheduler):
 
     def _stand_by(self) -> None:
         leader = self._desk.leader
+        if self._count_at:
+            # It is another one's to tell by now, which knows better.
+            self._count_at = 0.0
+            self._desk.metrics.schedules.clear()
         if leader.trouble:
             self._desk.status(f"waiting: {leader.trouble}")
         else:

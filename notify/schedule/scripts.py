@@ -79,7 +79,8 @@ return found
 )
 
 # After a confirm, for many at once. A schedule that was edited meanwhile keeps what it owes beyond
-# what was fired; one that was removed stays removed.
+# what was fired; where it has the same times, and so the same watermark, what was fired with the
+# old content is over with the new one too. One that was removed stays removed.
 # KEYS: any entry, and the rest. ARGV: token, prefix, a JSON list of lists: name, version, watermark
 # that was, watermark, score ("" at its end), meta, last instant that was fired. All are texts.
 ADVANCE: Final = (
@@ -95,6 +96,10 @@ local function advance(name, version, was, watermark, score, meta, through)
       if tonumber(each) > tonumber(through) then left[#left + 1] = each end
     end
     set('o', table.concat(left, ','))
+    if known[2] == was then
+      redis.call('HSET', entry, 'w', watermark, 'meta', meta)
+      redis.call('HDEL', entry, 'x', 'a')
+    end
     return 'edited'
   end
   if known[2] ~= was then return 'moved' end

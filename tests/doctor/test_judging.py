@@ -236,6 +236,18 @@ def test_schedules(schedules: int, quarantined: int, leader: str, expected: dict
     assert severe(archive.judge_schedules(facts)) == expected
 
 
+def test_what_is_due_and_nobody_looks_at() -> None:
+    facts = archive.ScheduleFacts(schedules=3, quarantined=0, leader="host-a", behind=True)
+    assert severe(archive.judge_schedules(facts)) == {"beat-leads": "critical"}
+    assert severe(archive.judge_schedules(replace(facts, behind=False))) == {}
+
+
+def test_schedules_of_another_database() -> None:
+    facts = archive.ScheduleFacts(schedules=3, quarantined=0, leader="host-a", foreign=True)
+    assert severe(archive.judge_schedules(facts)) == {"schedules-ours": "critical"}
+    assert severe(archive.judge_schedules(replace(facts, foreign=None))) == {}
+
+
 SHOWN = """Id=notify-worker@sms-urgent.service
 LoadState=loaded
 ActiveState=active

@@ -21,6 +21,9 @@ from notify.schedule import QUARANTINED
 from notify.schedule import happened as happened_module
 from notify.schedule import settling as settling_module
 from notify.schedule import shelf as shelf_module
+from notify.schedule.entries import beat_app
+from notify.schedule.scheduler import Scheduler
+from notify.schedule.shelf import Shelf
 from notify.schedule.spec import ScheduleSpec
 from tests.schedule.rig import NOON, PHONE, Rig, at
 from tests.waiting import eventually
@@ -178,6 +181,25 @@ def test_what_is_too_late_is_missed_and_that_is_counted(rig: Rig) -> None:
     assert rig.outcomes(2)[-1] == ("soon", "missed", 1)
 
 
+def test_what_rests_costs_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        rig.put(f"resting{number}", every="1h", paused=True)
+    # A term begins by taking over what RedBeat has stored, which is all read once.
+    assert rig.look() == []
+    read: list[str] = []
+    monkeypatch.setattr(Shelf, "read_some", lambda _, names: read.extend(names))
+    assert rig.look(10 * 3600) == read == []
+
+
+def test_options_of_the_broker_are_none_of_redis(rig: Rig) -> None:
+    """RedBeat once borrowed them, and ended at its start."""
+    app = beat_app(rig.settings)
+    app.conf.broker_transport_options = {"visibility_timeout": 3600, "sentinels": []}
+    rig.scheduler = Scheduler(app, desk=rig.scheduler._desk, max_interval=1.0)
+    rig.put("hourly", every="1h")
+    assert rig.look(3600) == ids("hourly", NOON + HOUR)
+
+
 def test_a_one_shot_is_gone_when_it_has_fired(rig: Rig) -> None:
     rig.put("warm-up", at=NOON + timedelta(seconds=1))
     rig.look(1)
@@ -229,6 +251,26 @@ def test_one_that_is_changed_while_it_is_fired_owes_it_no_more(rig: Rig) -> None
     assert rig.look(3600) == ids("hourly", NOON + HOUR)
     assert rig.look() == []
     assert rig.book.get("hourly").next_at == NOON + HOUR + HOUR / 2
+
+
+def test_one_with_another_text_while_it_is_fired_does_not_fire_it_again(rig: Rig) -> None:
+    """It would have the same id and another content: a conflict that somebody has to look at."""
+    rig.put("hourly", every="1h")
+    rig.put("once", at=NOON + HOUR)
+
+    def change(_: Notification) -> None:
+        rig.wire.before = lambda _: None
+        changed: dict[str, Any] = {"hourly": {"every": "1h"}, "once": {"at": NOON + HOUR}}
+        for name, when in changed.items():
+            rig.put(name, replace=True, body="Another text", **when)
+
+    rig.wire.before = change
+    assert len(rig.look(3600)) == 2
+    assert rig.look(1) == []
+    assert rig.book.count().stored == 1
+    assert rig.look(3599) == ids("hourly", NOON + 2 * HOUR)
+    assert rig.wire.taken[-1].body == "Another text"
+    assert rig.outcomes(3).count(("hourly", "fired", 1)) == 2
 
 
 def test_a_clock_that_was_set_back_fires_nothing_twice(

@@ -279,6 +279,21 @@ def test_a_beat_fires_on_when_redis_lost_its_schedules(
 
 
 @pytest.mark.broker
+def test_a_beat_fires_on_while_the_database_is_away(
+    deployment: Deployment, cli: Callable[..., Ran]
+) -> None:
+    cli("schedule", "add", "tick", "sms", PHONE, "--body", "x", "--every", "1s")
+    deployment.environ["NOTIFY_ARCHIVE_URL"] = "postgresql://nobody@127.0.0.1:1/none"
+    beat = deployment.start("beat")
+    deployment.worker()
+    deployment.sandbox.wait_for(2, 30)
+    deployment.until_logged(beat, "history not kept for now")
+    assert "schedules not compared with the database" in beat.text()
+    assert beat.stop() == 0
+    assert set(Counter(item.id for item in deployment.sandbox.received()).values()) == {1}
+
+
+@pytest.mark.broker
 def test_an_audience_is_sent_to_without_a_beat(
     deployment: Deployment, cli: Callable[..., Ran]
 ) -> None:

@@ -80,7 +80,7 @@ def test_asked_for_again_when_it_is_over(python: Schedules, rig: Rig, monkeypatc
             return at + timedelta(hours=1)
 
     with monkeypatch.context() as patch:
-        patch.setattr("notify.schedule.checking.datetime", Later)
+        patch.setattr("notify.schedule.once.datetime", Later)
         assert python.send_at(sms(id="a"), at).state == "fired"
         with pytest.raises(InvalidInput, match="at: is in the past"):
             python.send_at(sms(id="a", body="Other"), at)

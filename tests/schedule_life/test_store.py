@@ -140,8 +140,9 @@ def test_the_last_instant_that_is_over(schedules: Schedules, occurrences: Occurr
 
 
 def test_a_one_shot_that_is_over_is_removed(schedules: Schedules, occurrences: Occurrences) -> None:
+    once: dict[str, Any] = {"kind": "at", "origin": ONCE, "spec": {"at": NOW.isoformat()}}
     for name in "abc":
-        schedules.add(stored(name, kind="at", origin=ONCE))
+        schedules.add(stored(name, **once))
     schedules.add(stored("d"))
     seen = schedules.last_change()
     occurrences.add([fired("a", 0), fired("b", 0, outcome=MISSED), fired("d", 0)])
@@ -152,9 +153,37 @@ def test_a_one_shot_that_is_over_is_removed(schedules: Schedules, occurrences: O
         ("b", MISSED, {}),
     ]
     assert [each.name for each in schedules.page(Wanted())] == ["c", "d"]
-    again = schedules.add(stored("a", kind="at", origin=ONCE))
+    again = schedules.add(stored("a", **once))
     assert again is not None
     assert again.ending == FIRED
+
+
+def test_a_one_shot_that_got_another_instant_is_not_over(
+    schedules: Schedules, occurrences: Occurrences
+) -> None:
+    """What became of its first one may be told when the database has been away."""
+    later = (NOW + MINUTE).isoformat()
+    schedules.add(stored("a", kind="at", spec={"at": later}))
+    occurrences.add([fired("a", 0)])
+    found = schedules.get("a")
+    assert found is not None and found.lives
+    occurrences.add([fired("a", 1)])
+    found = schedules.get("a")
+    assert found is not None and found.ending == FIRED
+
+
+def test_what_another_of_that_name_had_fired_counts_no_more(
+    schedules: Schedules, occurrences: Occurrences
+) -> None:
+    """It may have been fired early by hand: the new one would wait for that instant."""
+    schedules.add(stored("a"))
+    occurrences.add([fired("a", 600, actual=NOW + MINUTE)])
+    assert occurrences.last(["a"]) == {"a": NOW + 600 * MINUTE}
+    schedules.remove("a", "ann")
+    schedules.add(stored("a", created_at=NOW + 2 * MINUTE))
+    assert occurrences.last(["a"]) == {}
+    occurrences.add([fired("a", 3)])
+    assert occurrences.last(["a"]) == {"a": NOW + 3 * MINUTE}
 
 
 @pytest.mark.parametrize("many", [3, 1200])

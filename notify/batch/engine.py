@@ -18,7 +18,7 @@ from notify.batch.pacing import Pacer
 from notify.batch.progress import Progress
 from notify.batch.source import Source
 from notify.batch.trouble import Trouble
-from notify.errors import NotifyError
+from notify.errors import NotifyError, StoreUnavailable
 from notify.rows import Row
 from notify.store.batches import PAUSED, RUNNING, Batch, Batches
 
@@ -87,6 +87,8 @@ class Engine:
         self.progress = Progress(batch, failing)
         self._pacer = Pacer(batch.rate)
         self._trouble = Trouble(self._knobs.patience)
+        self._archive_trouble = Trouble(self._knobs.patience)
+        self._archive_trouble.over()  # the batch has just been taken there
         self._rows = self._all_rows(frozenset(failing))
         self._ended = False
         self._stopped = False
@@ -120,7 +122,7 @@ class Engine:
             raise
         except BaseException:
             with suppress(NotifyError):
-                self._save(leave="")
+                self._save_once(leave="")
             raise
         return self._save(leave=self.progress.outcome if self._finished() else "")
 
@@ -221,7 +223,34 @@ class Engine:
             self._save()
 
     def _save(self, leave: str | None = None) -> str:
-        """Notes the progress and learns what others want. Raises ``LostLease``."""
+        """Notes the progress, for which it waits while the archive is away, and learns what
+        others want. Raises ``LostLease``."""
+        tried = False
+        while True:
+            try:
+                state = self._save_once(leave)
+            except StoreUnavailable as error:
+                tried = True
+                self._wait_for_archive(error)
+            except LostLease:
+                if leave is None or not tried:
+                    raise
+                return leave or self._state  # it was noted, and the answer lost
+            else:
+                self._archive_trouble.over()
+                return state
+
+    def _wait_for_archive(self, error: StoreUnavailable) -> None:
+        """Raises it when that lasts, or when told to stop."""
+        now = self._knobs.clock()
+        self._archive_trouble.note(error, now)
+        self._archive_trouble.check(now)
+        while (wait := self._archive_trouble.until - self._knobs.clock()) > 0:
+            if self._stopped:
+                raise error
+            self._knobs.sleep(min(wait, _BEAT))
+
+    def _save_once(self, leave: str | None) -> str:
         open_rows = max(0, self.progress.frontier.beyond - (self._held is not None))
         self._outlet.save()
         done = self.progress.snapshot(repeats=0 if leave is None else open_rows)

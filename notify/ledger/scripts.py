@@ -257,6 +257,8 @@ if what == 'hash' then
   olds = r[6] or ''
   local same = r[5] == archived or (repeated and r[5] == digest) or outdated(olds, archived)
   if not same then return {'conflict', rg} end
+  -- Another replay may have published this generation with other changes.
+  if repeated and not outdated(olds, r[5]) then olds = olds .. r[5] .. ',' end
 end
 if archived ~= digest and not outdated(olds, archived) then olds = olds .. archived .. ',' end
 if outdated(olds, digest) then olds = string.gsub(olds, digest .. ',', '') end

@@ -8,21 +8,24 @@ from notify.errors import InvalidNotification
 from notify.notification import Notification
 from notify.replay.desk import Desk
 from notify.replay.editing import edited, takes
-from notify.replay.judging import Facts, judge, own
+from notify.replay.judging import Facts, judge, own, surely_kept
 from notify.replay.values import OWN, WORDS, Order, Why
 from notify.store import ArchivedLetter
+from notify.store.replayrows import ReplayLetter
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
     """What is to be done with a letter. ``other`` is the replay that had it before; ``ours``:
-    this one has taken it already, and must bring it to an end."""
+    this one has taken it already, and must bring it to an end; ``lost``: and the ledger may
+    have forgotten that it was published."""
 
     facts: Facts
     why: Why | None = None
     note: str = ""
     other: str | None = None
     ours: bool = False
+    lost: bool = False
 
     @property
     def row(self) -> ArchivedLetter:
@@ -42,20 +45,22 @@ class Examiner:
         self._desk = desk
         self._order = order
         self._run = run
+        self._intact_since: datetime | None = None
 
     def examine(self, rows: Sequence[ArchivedLetter], numbers: Sequence[int] = ()) -> list[Verdict]:
         """One verdict for each; ``numbers`` are those that the letters have in the run.
 
         Raises ``Unavailable``.
         """
-        now = datetime.now(UTC)
+        now, self._intact_since = datetime.now(UTC), None
         known = self._with_blocks(self._with_records([self._read(row, now) for row in rows]))
         places = numbers or [0] * len(rows)
         return [self._verdict(*pair, now) for pair in zip(known, places, strict=True)]
 
     def _verdict(self, facts: Facts, number: int, now: datetime) -> Verdict:
-        if self._run and facts.notification is not None and own(facts, self._run, number):
-            return Verdict(facts=facts, ours=True)
+        mine = own(facts, self._run, number) if facts.notification is not None else None
+        if mine is not None:
+            return self._of_mine(facts, mine, now)
         why = judge(facts, self._order, now)
         if why is None:
             return Verdict(facts=facts)
@@ -63,6 +68,23 @@ class Examiner:
         if why is Why.TAKEN and other == self._run:
             why, other = Why.SAME_ID, None
         return Verdict(facts=facts, why=why, note=_note(why, facts, other), other=other)
+
+    def _of_mine(self, facts: Facts, mine: ReplayLetter, now: datetime) -> Verdict:
+        """The ledger knows of what was opened, unless it has forgotten that."""
+        lost = facts.known is None and not self._surely_kept(facts, mine, now)
+        if not lost or self._order.unknown:
+            return Verdict(facts=facts, ours=True, lost=lost)
+        return Verdict(
+            facts=facts, why=Why.REPLAYED, note=WORDS[Why.REPLAYED], ours=True, lost=True
+        )
+
+    def _surely_kept(self, facts: Facts, mine: ReplayLetter, now: datetime) -> bool:
+        assert facts.notification is not None
+        retention = self._desk.settings.channel(facts.notification.channel).send.retention
+        if self._intact_since is None:
+            self._intact_since = self._desk.ledger.health().intact_since
+        intact = self._intact_since
+        return surely_kept(mine, intact_since=intact, retention=retention, now=now)
 
     def _read(self, row: ArchivedLetter, now: datetime) -> Facts:
         settings, order = self._desk.settings, self._order

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from notify.blocklist import Block
@@ -16,6 +16,7 @@ from notify.store.replayrows import SENT, ReplayLetter
 # Its worker died, or nobody knows what the provider did with it.
 _MAY_HAVE_ARRIVED: Final = (Reason.UNKNOWN_OUTCOME, Reason.POISON)
 _REPLAYED: Final = "replayed"
+_CLOCKS_DIFFER: Final = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,8 +152,18 @@ _CHECKS: Final[Sequence[Callable[[Facts, Order, datetime], Why | None]]] = (
 )
 
 
-def own(facts: Facts, run: str, number: int) -> bool:
-    """Whether this run has taken it already, so that it has to be brought to an end."""
-    return any(
-        (each.run, each.number) == (run, number) and each.result != SENT for each in facts.makers
+def own(facts: Facts, run: str, number: int) -> ReplayLetter | None:
+    """Where this run has taken it already, so that it has to be brought to an end."""
+    mine = (each for each in facts.makers if (each.run, each.number) == (run, number))
+    return next((each for each in mine if each.result != SENT), None)
+
+
+def surely_kept(
+    taken: ReplayLetter, *, intact_since: datetime | None, retention: float, now: datetime
+) -> bool:
+    """Whether the ledger would know, had its generation been opened since it was taken."""
+    if taken.at is None or intact_since is None:
+        return False
+    return taken.at - _CLOCKS_DIFFER > intact_since and now - taken.at < timedelta(
+        seconds=retention
     )

@@ -83,14 +83,21 @@ class Letters:
             self._results.expect(number, None)
             return Row(number=number, notification=verdict.notification)
         if verdict.why is not None:
-            return self._leave_out(letter, verdict.why, verdict.note, verdict.other)
+            kept = letter.generation if verdict.lost else None
+            return self._leave_out(letter, verdict.why, verdict.note, verdict.other, kept)
         self._results.expect(number, verdict)
         return Row(number=number, notification=verdict.notification)
 
     def _leave_out(
-        self, letter: ReplayLetter, why: Why, note: str, other: str | None = None
+        self,
+        letter: ReplayLetter,
+        why: Why,
+        note: str,
+        other: str | None = None,
+        kept: int | None = None,
     ) -> Row:
-        self._results.add(letter.number, letter.dead_seq, why, note, other=other)
+        number, seq = letter.number, letter.dead_seq
+        self._results.add(number, seq, why, note, generation=kept, other=other)
         return Row(number=letter.number, problem=note)
 
 

@@ -180,8 +180,11 @@ class Resending:
         number, generation = result.key
         if isinstance(result.error, TEMPORARY):
             return Done(number=number, error=result.error)
-        outcome, note = (SENT, "") if result.error is None else (FAILED, str(result.error))
-        self._results.over(number, outcome, note, generation=generation)
+        if result.error is None:
+            self._results.over(number, SENT, generation=generation)
+        else:
+            # Given back: whoever takes it next makes the same generation of it.
+            self._results.over(number, FAILED, str(result.error))
         return Done(number=number, error=result.error)
 
     def _over(self, number: int, why: Why, *, other: str | None = None) -> None:

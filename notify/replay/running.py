@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any, Final
 
-from notify.batch import Engine, Knobs, Progress, check_name, lives, run
+from notify.batch import Engine, Knobs, Progress, check_name, lives, run, where
 from notify.errors import NotFound, UsageError
 from notify.replay.desk import Desk
 from notify.replay.editing import check_order
@@ -19,12 +19,11 @@ from notify.replay.results import Results
 from notify.replay.values import WORDS, Finished, Order, Why, order_of
 from notify.rows import Row
 from notify.store import Filter
-from notify.store.batches import CANCELLED, RUNNING, Batch
+from notify.store.batches import CANCELLED, PAUSED, Batch
 from notify.store.replayrows import ReplayLetter, ReplayRun
 from notify.telemetry import mask
 
 _KIND: Final = {"replay": True}
-_RECENT: Final = 100
 _PRIVATE: Final = ("text",)
 # Where a list is, not what is in it.
 _PLACES: Final = ("begin", "limit", "offset", "after", "oldest")
@@ -54,8 +53,7 @@ def begin_replay(desk: Desk, order: Order) -> str:
     now = datetime.now(UTC)
     name = order.name or f"replay-{now:%Y%m%d-%H%M%S}-{token_hex(2)}"
     check_name(name)
-    if desk.batches.get(name) is not None:
-        raise UsageError(f"there is a batch {name} already, of another order; take another name")
+    _refuse_repeat(desk.batches.get(name), order)
     replay = ReplayRun(
         name=name,
         actor=order.actor,
@@ -72,8 +70,24 @@ def begin_replay(desk: Desk, order: Order) -> str:
         actor=order.actor,
         fingerprint=fingerprint(order),
     )
-    desk.replays.begin(replay, batch, meant(order), order.at_most)
+    # Another letter may have come that matches, and the change is of one.
+    at_most = 1 if order.edits.content else order.at_most
+    desk.replays.begin(replay, batch, meant(order), at_most)
     return name
+
+
+def _refuse_repeat(batch: Batch | None, order: Order) -> None:
+    if batch is None:
+        return
+    if not is_replay(batch) or batch.fingerprint != fingerprint(order):
+        text = f"there is a batch {batch.name} already, of another order; take another name"
+    elif batch.owner and lives(batch):
+        text = f"replay {batch.name} runs already {where(batch)}"
+    elif batch.state == PAUSED:
+        text = f"replay {batch.name} is paused: notify batch resume {batch.name}"
+    else:
+        text = f"replay {batch.name} is {batch.state}; take another name"
+    raise UsageError(text)
 
 
 def resume_replay(
@@ -136,9 +150,10 @@ def finished(desk: Desk, name: str) -> Finished:
 
 def interrupted(desk: Desk, order: Order) -> str:
     """The run of the same order that was killed or stopped, if there is one; its name."""
-    for batch in desk.batches.latest(_RECENT):
-        same = is_replay(batch) and batch.fingerprint == fingerprint(order)
-        if same and batch.state == RUNNING and not (batch.owner and lives(batch)):
+    given = fingerprint(order)
+    for batch in reversed(desk.batches.unfinished()):
+        same = is_replay(batch) and batch.fingerprint == given
+        if same and not (batch.owner and lives(batch)):
             return batch.name
     return ""
 
@@ -201,7 +216,10 @@ def _settle(
     for letter, verdict in letters.examined(held):
         record = known.get(letter.id or "")
         opened = record is not None and record.generation >= (letter.generation or 0)
-        if verdict is None or not opened:
+        if verdict is not None and verdict.lost:
+            why, kept = Why.REPLAYED, letter.generation
+            results.add(letter.number, letter.dead_seq, why, WORDS[why], generation=kept)
+        elif verdict is None or not opened:
             why = Why.PURGED if verdict is None else Why.CANCELLED
             results.add(letter.number, letter.dead_seq, why, WORDS[why])
         elif verdict.facts.notification is None:

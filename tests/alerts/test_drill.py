@@ -21,8 +21,8 @@ import pytest
 import redis
 
 from notify.broker.channel import connect, drop
+from notify.config.numbers import PROCESSES
 from notify.local import PrivateServers
-from notify.local.ports import choose
 from notify.message import Envelope
 from notify.notification import Notification
 from notify.publish import Client
@@ -32,6 +32,7 @@ from tests.alerts.promtool import RULES, alerts_of
 from tests.broker.node import alarm
 from tests.deployment import Deployment, Process, sms
 from tests.metrics.scrapes import until_shown
+from tests.ports import first_of
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.broker, pytest.mark.redis, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -140,7 +141,7 @@ def targets(first: int, second: int) -> dict[str, Any]:
 def stage(tmp_path: Path) -> Iterator[Stage]:
     rules = tmp_path / "rules.yml"
     rules.write_text(json.dumps(faster(shipped_rules(tmp_path / "reading"))))
-    first = choose(["metrics"])["metrics"]
+    first = first_of(len(PROCESSES))
     own = PrivateServers(tmp_path / "servers", fresh=True)
     with ExitStack() as stack:
         servers = stack.enter_context(own)

@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,10 +10,24 @@ from hypothesis import strategies as st
 
 from notify.batch.engine import Engine, LostLease, TooManyFailures
 from notify.batch.source import Given
-from notify.errors import BrokerUnavailable, NotifyError, QueueFull, Unroutable
+from notify.errors import (
+    BrokerUnavailable,
+    NotifyError,
+    QueueFull,
+    StoreUnavailable,
+    Unroutable,
+)
 from notify.notification import Notification
-from notify.store.batches import CANCELLED, FINISHED, PAUSED, RUNNING, WITH_FAILURES, Batches
-from tests.batch.rig import Broker, Killed, Rows, start, stored
+from notify.store.batches import (
+    CANCELLED,
+    FINISHED,
+    PAUSED,
+    RUNNING,
+    WITH_FAILURES,
+    Batches,
+    BatchProgress,
+)
+from tests.batch.rig import Broker, Killed, Mortal, Rows, start, stored
 from tests.deployment import sms
 
 WINDOW = 10
@@ -251,4 +265,54 @@ def test_a_source_that_breaks_gives_the_batch_back(url: str) -> None:
     batch = stored(url, "broken")
     assert (batch.state, batch.owner) == (RUNNING, None)
     assert finish(url, broker, Rows("broken", 30)) == FINISHED
+    assert broker.published.keys() == rows.good()
+
+
+class Away(Mortal):
+    """An archive that is away for the saves ``at``, and the first time when a batch ends: then
+    it notes the end, and only its answer is lost."""
+
+    at: Collection[int] = ()
+    saves = 0
+    ended = False
+
+    def save(
+        self, name: str, owner: str, progress: BatchProgress, *, leave: str | None = None
+    ) -> str | None:
+        self.saves += 1
+        if self.saves in self.at:
+            raise StoreUnavailable("away")
+        state = super().save(name, owner, progress, leave=leave)
+        if leave is not None and not self.ended:
+            self.ended = True
+            raise StoreUnavailable("gone before it answered")
+        return state
+
+
+def test_an_archive_that_is_away_for_a_while_is_waited_for(url: str) -> None:
+    rows, broker = Rows("away", 40), Broker()
+    engine, clock = start(url, broker, rows, "away", window=WINDOW)
+    close(engine)
+    engine._batches = store = Away(url)
+    store.at = range(2, 6)
+    assert engine.run() == FINISHED
+    close(engine)
+    assert set(broker.published.values()) == {1}
+    batch = stored(url, "away")
+    assert (batch.state, batch.owner, batch.sent) == (FINISHED, None, 40)
+    assert clock.now >= 7.5
+
+
+def test_an_archive_that_stays_away_ends_the_run(url: str) -> None:
+    rows, broker = Rows("stays", 40), Broker()
+    engine, clock = start(url, broker, rows, "stays", window=WINDOW)
+    close(engine)
+    engine._batches = store = Away(url)
+    store.at = range(2, 99)
+    with pytest.raises(StoreUnavailable):
+        engine.run()
+    close(engine)
+    assert clock.now > 60
+    assert max(clock.slept) <= 0.5
+    assert finish(url, broker, rows) == FINISHED
     assert broker.published.keys() == rows.good()

@@ -75,6 +75,18 @@ def test_what_was_changed_can_be_changed_again_and_back(books: Books) -> None:
     assert isinstance(books.claim(3, 1), Claimed)
 
 
+def test_the_last_change_of_a_generation_is_what_it_says(books: Books) -> None:
+    """A replay that was given up may have published it with other changes, or none."""
+    books.arrange("dead", 1, 1)
+    assert books.replay(2, **NEW) == "ok"
+    assert books.replay(2, body="Better") == "ok"
+    assert books.claim(2, 1, **NEW) == Stale(state="waiting")
+    assert books.replay(2) == "ok"
+    assert books.claim(2, 1, body="Better") == Stale(state="waiting")
+    assert isinstance(books.claim(2, 1), Claimed)
+    assert books.claim(2, 1, "late", **NEW) == Stale(state="sending")
+
+
 @pytest.mark.parametrize(
     ("state", "known"),
     [

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from notify.config.numbers import PROCESSES
 from notify.heartbeat.values import heartbeat
-from notify.local.ports import choose
 from notify.message import Envelope, Message, encode
 from notify.notification import Notification
 from notify.publish import open_publisher
@@ -16,6 +16,7 @@ from notify.store.filters import Filter
 from notify.topology import DEAD
 from tests.deployment import Deployment, sms
 from tests.metrics.scrapes import samples, until_shown, value
+from tests.ports import first_of
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.broker, pytest.mark.redis]
@@ -34,7 +35,7 @@ def beating(deploy: Callable[..., Deployment]) -> Callable[..., tuple[Deployment
     """A deployment with a heartbeat every other second, and its first port."""
 
     def make(**options: object) -> tuple[Deployment, int]:
-        first = choose(["metrics"])["metrics"]
+        first = first_of(len(PROCESSES))
         beats = f'{first}\nlook_every = "0.2s"\nheartbeat_every = "2s"'
         return deploy(metrics=beats, **options), first
 

@@ -10,11 +10,12 @@ from types import ModuleType
 import pytest
 from prometheus_client import CollectorRegistry
 
-from notify.local.ports import choose
+from notify.config.numbers import PROCESSES
 from notify.metrics import ArchiverMetrics, BeatMetrics, ExporterMetrics, Metrics
 from tests.alerts.promtool import RULES
 from tests.deployment import Deployment
 from tests.metrics.scrapes import names, until_shown
+from tests.ports import first_of
 
 ROOT = Path(__file__).parents[2]
 GRAFANA = ROOT / "ops" / "grafana"
@@ -51,7 +52,7 @@ def asked_for() -> set[str]:
 @pytest.mark.broker
 @pytest.mark.redis
 def test_the_processes_show_all_that_is_asked_for(deploy: Callable[..., Deployment]) -> None:
-    first = choose(["metrics"])["metrics"]
+    first = first_of(len(PROCESSES))
     deployment = deploy(metrics=first)
     deployment.worker("sms", "urgent")
     for process in ("archiver", "beat", "exporter"):

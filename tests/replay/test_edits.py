@@ -3,6 +3,7 @@ conflict."""
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -123,6 +124,23 @@ def test_mails_and_webhooks(deployment: Deployment, desk: Desk) -> None:
     (received,) = deployment.sandbox.wait_for(1, 20)
     assert "New" in received.body
     assert "<p>" not in received.raw
+
+
+def test_what_dies_at_the_last_moment_is_not_changed_with_it(
+    deployment: Deployment, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A correction is of the one letter that was looked at."""
+    bury(deployment, text(1))
+    begin = desk.replays.begin
+
+    def late(*arguments: Any) -> int:
+        bury(deployment, text(2))
+        return begin(*arguments)
+
+    monkeypatch.setattr(desk.replays, "begin", late)
+    done = run_replay(desk, Order(wanted=Filter(), actor="ann", edits=Edits(recipient=NEW)))
+    assert (done.batch.total, done.sent) == (1, 1)
+    assert [row.letter.id for row in desk.store.find(Filter(state="open"))] == ["n-2"]
 
 
 def test_another_provider_first(deploy: Callable[..., Deployment]) -> None:

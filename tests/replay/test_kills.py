@@ -111,3 +111,44 @@ def test_one_that_was_killed_is_cancelled(deployment: Deployment, desk: Desk) ->
             assert set(rest.results) == {"sent"}
         assert desk.store.count(Filter(state="open")) == 0, (step, nth)
     check_each_once(deployment, ids)
+
+
+@pytest.mark.parametrize("ending", ["resumed", "cancelled"])
+def test_what_the_ledger_has_forgotten_is_not_sent_again(
+    ending: str, deployment: Deployment, desk: Desk
+) -> None:
+    """It was published, or not quite, and nobody can tell that any more."""
+    ids = bury_some(deployment, 1)
+    kill(desk, 1, "confirm", 4)
+    doubtful = {each.id for each in desk.replays.open_letters("run-1")}
+    held = len(doubtful)
+    assert 0 < held < COUNT
+    deployment.ledger._redis.flushdb()
+    deployment.ledger.mark()
+    if ending == "cancelled":
+        assert desk.batches.order("run-1", CANCELLED, (RUNNING,))
+        cancel_replay(desk, "run-1")
+        assert desk.replays.counts("run-1") == {"replayed": held, "cancelled": COUNT - held}
+        done = run_replay(desk, Order(wanted=Filter(), actor="bob"))
+    else:
+        done = resume_replay(desk, "run-1", knobs=KNOBS)
+    assert dict(done.results) == {"replayed": held, "sent": COUNT - held}
+    deployment.worker()
+    for id in ids - doubtful:
+        deployment.until_sent(id)
+    deployment.until_depth("notify.sms.normal", 0)
+    seen = [each.id for each in deployment.sandbox.received()]
+    assert len(seen) == len(set(seen))
+    assert ids - doubtful <= set(seen)
+
+
+def test_what_the_ledger_has_never_known_is_sent(deployment: Deployment, desk: Desk) -> None:
+    """It was taken, and was forgotten before that: nothing of its generation was published."""
+    ids = bury_some(deployment, 1)
+    server, prefix = deployment.ledger._redis, deployment.prefix
+    server.delete(*(f"{prefix}:n:{id}" for id in ids))
+    server.hset(f"{prefix}:marker", "born", 1)
+    kill(desk, 1, "open", 1)
+    assert desk.replays.open_letters("run-1")
+    assert dict(resume_replay(desk, "run-1", knobs=KNOBS).results) == {"sent": COUNT}
+    check_each_once(deployment, ids)

@@ -12,7 +12,9 @@ from notify.outcomes import Reason
 from notify.replay import Desk, Order, open_desk
 from notify.replay.running import begin_replay
 from notify.store import Filter, Store
-from tests.cli.conftest import Ran, shell
+from notify.store.batches import BatchProgress
+from notify.store.taking import Wish
+from tests.cli.conftest import Ran, shell, shell_of
 from tests.deployment import Deployment, Process
 from tests.replay.letters import bury, text
 from tests.waiting import eventually
@@ -61,7 +63,10 @@ def check_each_once(deployment: Deployment, count: int) -> None:
     assert sorted(each.id for each in deployment.sandbox.received()) == sorted(ids)
 
 
-def test_killed_twice_and_started_again_with_the_same_command(archived: Deployment) -> None:
+def test_killed_twice_and_started_again_with_the_same_command(
+    archived: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = shell_of(archived, monkeypatch, capsys)
     bury(archived, *(text(n) for n in range(COUNT)))
     command = (
         "dead",
@@ -80,20 +85,20 @@ def test_killed_twice_and_started_again_with_the_same_command(archived: Deployme
             process = archived.start(*command)
             until_sent(desk, process, "mine", count)
             process.kill()
-        assert json.loads(archived.cli("batch", "show", "mine", "--json").stdout)["state"] == (
-            "interrupted"
-        )
-        done = archived.cli(*command)
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
+        assert json.loads(shell("batch", "show", "mine", "--json").out)["state"] == "interrupted"
+        done = shell(*command)
+    assert done.code == 0, done.err
+    facts = json.loads(done.out)
     assert (facts["name"], facts["sent"], facts["left_out"]) == ("mine", COUNT, {})
-    assert "going on with mine" in done.stderr
-    other = archived.cli("dead", "replay", "--state", "replayed", "--name", "mine", "--yes")
-    assert (other.returncode, "there is a batch mine already" in other.stderr) == (2, True)
+    assert "going on with mine" in done.err
+    other = shell("dead", "replay", "--state", "replayed", "--name", "mine", "--yes")
+    assert (other.code, "there is a batch mine already" in other.err) == (2, True)
     check_each_once(archived, COUNT)
 
 
-def test_two_operators_at_once_send_each_once(archived: Deployment) -> None:
+def test_two_operators_at_once_send_each_once(
+    archived: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Of the same archive, by two filters that find the same."""
     bury(archived, *(text(n) for n in range(COUNT)))
     filters = {"a": Filter(channel="sms"), "b": Filter(reason="retries_exhausted")}
@@ -110,7 +115,7 @@ def test_two_operators_at_once_send_each_once(archived: Deployment) -> None:
         taken = {other["name"]: other["sent"]} if other["sent"] else {}
         assert one["taken_by_others"] == taken
     check_each_once(archived, COUNT)
-    listed = json.loads(archived.cli("dead", "replays", "--json").stdout)
+    listed = json.loads(shell_of(archived, monkeypatch, capsys)("dead", "replays", "--json").out)
     assert {each["name"]: each["sent"] for each in listed} == {
         each["name"]: each["sent"] for each in (first, second)
     }
@@ -127,8 +132,12 @@ def test_paused_from_another_shell_and_resumed(
     assert (second.code, f"runs already on {os.uname().nodename}" in second.err) == (2, True)
     plan = json.loads(shell("dead", "replay", "--all", "--json").out)
     assert plan["waiting_in_other_replays"]["slow"] > COUNT / 2
+    second = shell(*command)
+    assert (second.code, "replay slow runs already on" in second.err) == (2, True)
     assert shell("batch", "pause", "slow").out == "slow: paused\n"
     assert process.popen.wait(10) == 5
+    second = shell(*command)
+    assert (second.code, "slow is paused: notify batch resume slow" in second.err) == (2, True)
     assert "slow is paused: notify batch resume slow" in process.text()
     paused = desk.replays.counts("slow")["sent"]
     process = deployment.start("batch", "resume", "slow")
@@ -142,6 +151,25 @@ def test_paused_from_another_shell_and_resumed(
     assert shell("batch", "cancel", "slow").code == 0
     assert shell("dead", "replay", "--all", "--yes").code == 0
     check_each_once(deployment, COUNT)
+
+
+def test_cancelled_while_another_host_may_run_it(
+    deployment: Deployment, desk: Desk, shell: Callable[..., Ran]
+) -> None:
+    """What that has in hand is its, until it is known to be gone."""
+    bury(deployment, text(1), text(2))
+    begin_replay(desk, Order(wanted=Filter(), actor="ann", name="far"))
+    owner = json.dumps({"host": "far", "pid": 1, "machine": "another"})
+    desk.batches.take("far", owner, lambda _: False, 0)
+    desk.replays.take("far", [Wish(number=1, id="n-1", generation=2)])
+    said = shell("batch", "cancel", "far")
+    assert (said.code, "repeat this in a minute" in said.out) == (0, True)
+    assert desk.replays.counts("far") == {"": 2}
+    desk.batches.save("far", owner, BatchProgress(), leave="")
+    assert shell("batch", "cancel", "far").out == ""
+    assert desk.replays.counts("far") == {"cancelled": 2}
+    again = shell("batch", "retry-failed", "far", "--yes")
+    assert (again.code, "far is a replay itself" in again.err) == (2, True)
 
 
 def test_what_is_shown(deployment: Deployment, shell: Callable[..., Ran]) -> None:
@@ -190,12 +218,14 @@ def test_urgent_and_own_priorities(deployment: Deployment, shell: Callable[..., 
     assert deployment.ready("sms", "urgent") == 2
 
 
-def test_nothing_of_the_broker_travels_back(deployment: Deployment, desk: Desk) -> None:
+def test_nothing_of_the_broker_travels_back(
+    deployment: Deployment, desk: Desk, shell: Callable[..., Ran]
+) -> None:
     bury(deployment, text(1))
     (row,) = desk.store.get("n-1")
     deaths = {"x-death": [{"queue": "q", "count": 3}], "x-first-death-queue": "q"}
     desk.store.add([row.letter.evolve(id="n-2", headers=deaths)])
-    assert deployment.cli("dead", "replay", "n-2", "--unknown", "--yes").returncode == 0
+    assert shell("dead", "replay", "n-2", "--unknown", "--yes").code == 0
     connection = connect(deployment.vhost_url, connect_timeout=5, read_timeout=5)
     try:
         message = connection.channel().basic_get("notify.sms.normal")

@@ -11,7 +11,7 @@ from notify.outcomes import Reason
 from notify.replay import Desk, Edits, Order, Why, plan_replay, resume_replay, run_replay
 from notify.replay.running import begin_replay
 from notify.store import Filter, Purge
-from notify.store.batches import FINISHED, WITH_FAILURES
+from notify.store.batches import FINISHED, WITH_FAILURES, Batch
 from tests.deployment import Deployment
 from tests.replay.letters import bury, deliver, text
 from tests.waiting import eventually
@@ -193,6 +193,15 @@ def test_a_wrong_order_is_refused(desk: Desk, deployment: Deployment) -> None:
                 act(desk, order)
     assert desk.replays.latest(10) == []
     assert desk.batches.latest(10) == []
+
+
+def test_an_interrupted_run_is_found_behind_many_others(deployment: Deployment, desk: Desk) -> None:
+    bury(deployment, text(1))
+    order = Order(wanted=Filter(), actor="ann")
+    name = begin_replay(desk, order)
+    for number in range(101):
+        desk.batches.add(Batch(name=f"later-{number}", state=FINISHED))
+    assert run_replay(desk, order).run.name == name
 
 
 def test_what_waits_for_its_turn_is_not_purged(deployment: Deployment, desk: Desk) -> None:

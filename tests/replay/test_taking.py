@@ -63,6 +63,16 @@ def test_what_is_given_back_can_be_taken(replays: Replays) -> None:
     assert replays.take("b", [wish(1)]) == {1: Taken(generation=2)}
 
 
+def test_what_was_sent_stays_so(replays: Replays) -> None:
+    """Whatever a process notes that lost its run while it was stopped."""
+    begin(replays, "a")
+    replays.take("a", [wish(1)])
+    sent(replays, "a", 1, 2)
+    replays.note([ReplayLetter(run="a", number=1, dead_seq=1, result="purged")])
+    (first, *_) = replays.letters("a")
+    assert (first.result, first.generation) == (SENT, 2)
+
+
 def test_again_only_when_the_other_run_is_over(replays: Replays) -> None:
     begin(replays, "a", "b")
     replays.take("a", [wish(1)])

@@ -1,6 +1,7 @@
 """Redis, RabbitMQ and the archive fail in the middle of a run: it waits, or goes on later."""
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from notify.errors import (
     Unconfirmed,
     Unroutable,
 )
-from notify.replay import Desk, Order, resume_replay, run_replay
+from notify.replay import Desk, Order, plan_replay, resume_replay, run_replay
 from notify.replay import running as replay_running
 from notify.store import Filter
 from notify.store.batches import RUNNING, WITH_FAILURES
@@ -27,7 +28,12 @@ from tests.replay.letters import bury, text
 pytestmark = [pytest.mark.broker, pytest.mark.redis]
 
 COUNT = 10
-KNOBS = Knobs(window=4)
+# Its pauses are a twentieth of what they are.
+KNOBS = Knobs(
+    window=4,
+    clock=lambda: 20 * time.monotonic(),
+    sleep=lambda seconds: time.sleep(seconds / 20),
+)
 ORDER = Order(wanted=Filter(), actor="ann", name="run")
 
 
@@ -73,12 +79,20 @@ class Refusing(Publisher):
             yield Result(key=result.key, error=self._error()) if failed else result
 
 
-def check(deployment: Deployment) -> None:
+def bury_some(deployment: Deployment) -> list[str]:
+    """The ids of letters that there were not before."""
+    first = deployment.store.count(Filter())
+    notifications = [text(n) for n in range(first, first + COUNT)]
+    bury(deployment, *notifications)
+    return [each.id for each in notifications]
+
+
+def check(deployment: Deployment, count: int = COUNT) -> None:
     deployment.worker()
-    for n in range(COUNT):
+    for n in range(count):
         deployment.until_sent(f"n-{n}")
     deployment.until_depth("notify.sms.normal", 0)
-    assert len(deployment.sandbox.received()) == COUNT
+    assert len(deployment.sandbox.received()) == count
 
 
 def flaky(desk: Desk, part: str, method: str, error: type[NotifyError], at: range) -> Any:
@@ -86,22 +100,23 @@ def flaky(desk: Desk, part: str, method: str, error: type[NotifyError], at: rang
     return replace(desk, **changes)
 
 
-@pytest.mark.parametrize(
-    ("part", "method", "error"),
-    [
-        ("ledger", "replay", LedgerUnavailable),
-        ("ledger", "known", LedgerUnavailable),
-        ("replays", "take", StoreUnavailable),
-        ("replays", "archived", StoreUnavailable),
-    ],
+PARTS: Sequence[tuple[str, str, type[NotifyError]]] = (
+    ("ledger", "replay", LedgerUnavailable),
+    ("ledger", "known", LedgerUnavailable),
+    ("replays", "take", StoreUnavailable),
+    ("replays", "archived", StoreUnavailable),
+    ("replays", "note", StoreUnavailable),
+    ("batches", "save", StoreUnavailable),
 )
-def test_it_waits_until_it_is_over(
-    part: str, method: str, error: type[NotifyError], deployment: Deployment, desk: Desk
-) -> None:
-    bury(deployment, *(text(n) for n in range(COUNT)))
-    done = run_replay(flaky(desk, part, method, error, range(2, 4)), ORDER, knobs=KNOBS)
-    assert dict(done.results) == {"sent": COUNT}
-    check(deployment)
+
+
+def test_it_waits_until_it_is_over(deployment: Deployment, desk: Desk) -> None:
+    for part, method, error in PARTS:
+        ids = bury_some(deployment)
+        away = flaky(desk, part, method, error, range(2, 4))
+        done = run_replay(away, replace(ORDER, name=f"{part}-{method}"), knobs=KNOBS)
+        assert dict(done.results) == {"sent": len(ids)}, (part, method)
+    check(deployment, len(PARTS) * COUNT)
 
 
 def test_redis_is_away_from_the_beginning(deployment: Deployment, desk: Desk) -> None:
@@ -114,16 +129,14 @@ def test_redis_is_away_from_the_beginning(deployment: Deployment, desk: Desk) ->
     assert dict(run_replay(desk, ORDER, knobs=KNOBS).results) == {"sent": COUNT}
 
 
-@pytest.mark.parametrize("error", [QueueFull, Unconfirmed])
-def test_what_is_not_confirmed_goes_again(
-    error: type[NotifyError], deployment: Deployment, desk: Desk
-) -> None:
+def test_what_is_not_confirmed_goes_again(deployment: Deployment, desk: Desk) -> None:
     """It may be in the queue all the same: the second copy has the same generation."""
-    bury(deployment, *(text(n) for n in range(COUNT)))
-    failing = replace(desk, publisher=Refusing(desk.publisher, error, range(3, 8)))
-    done = run_replay(failing, ORDER, knobs=KNOBS)
-    assert dict(done.results) == {"sent": COUNT}
-    check(deployment)
+    for name, error in (("full", QueueFull), ("late", Unconfirmed)):
+        ids = bury_some(deployment)
+        failing = replace(desk, publisher=Refusing(desk.publisher, error, range(3, 8)))
+        done = run_replay(failing, replace(ORDER, name=name), knobs=KNOBS)
+        assert dict(done.results) == {"sent": len(ids)}, name
+    check(deployment, 2 * COUNT)
 
 
 def test_the_archive_is_away_when_results_are_noted(
@@ -132,7 +145,7 @@ def test_the_archive_is_away_when_results_are_noted(
     bury(deployment, *(text(n) for n in range(COUNT)))
     locked = flaky(desk, "replays", "note", StoreUnavailable, range(2, 100))
     with pytest.raises(StoreUnavailable):
-        run_replay(locked, ORDER, knobs=KNOBS)
+        run_replay(locked, ORDER, knobs=Knobs(window=4, patience=0.1))
     batch = desk.batches.get("run")
     assert batch is not None
     assert batch.state == RUNNING
@@ -151,6 +164,10 @@ def test_what_no_queue_takes_is_said_and_can_go_again(deployment: Deployment, de
     assert dict(done.results) == {"sent": COUNT - 2, "failed": 2}
     assert (done.batch.state, done.batch.failed) == (WITH_FAILURES, 2)
     assert desk.store.count(Filter(state="open")) == 2
+    other = plan_replay(desk, Order(wanted=Filter(), actor="bob"))
+    assert (other.ready, other.left_out) == (2, {})
+    assert run_replay(desk, Order(wanted=Filter(), actor="bob", at_most=1)).sent == 1
     done = resume_replay(desk, "run", knobs=KNOBS)
-    assert dict(done.results) == {"sent": COUNT}
+    assert dict(done.results) == {"sent": COUNT - 1, "on its way": 1}
+    assert done.batch.failed == 0
     check(deployment)

@@ -27,8 +27,13 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.broker, pytest.mark.redis]
 
+Deploy = Callable[..., Deployment]
+
 HEAD = "channel,recipient,body\n"
 WINDOW = Knobs().window
+# A hundred thousand when that is wanted to be seen: NOTIFY_TEST_ROWS=100000.
+ROWS = int(os.environ.get("NOTIFY_TEST_ROWS", "1500"))
+TOO_LONG = 60 + ROWS / 50
 
 
 def rows(count: int, head: str = HEAD) -> str:
@@ -90,6 +95,32 @@ def test_killed_twice_it_goes_on_and_every_row_is_published_once_but_for_the_win
     batch = stored(deployment, "spring")
     assert batch
     assert (batch.state, batch.sent, batch.owner, batch.cursor) == ("finished", 5000, None, 5001)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * TOO_LONG)
+def test_killed_twice_it_is_delivered_to_each_once(deploy: Deploy, tmp_path: Path) -> None:
+    deployment = deploy(concurrency=16)
+    path = tmp_path / "people.csv"
+    path.write_text(rows(ROWS))
+    for _ in range(2):
+        deployment.worker()
+    command = ("send", "--file", str(path), "--name", "everybody", "--rate", "1000/s")
+    for part in (0.2, 0.6):
+        process = started(deployment, *command)
+        until_sent(deployment, process, "everybody", int(part * ROWS))
+        process.kill()
+    last = started(deployment, *command)
+    assert last.popen.wait(TOO_LONG) == 0, last.text()
+
+    def settled() -> bool:
+        return not deployment.depth(work_queue("sms", "normal"))
+
+    eventually(settled, "everything delivered", TOO_LONG)
+    found = deployment.sandbox.wait_for(ROWS, timeout=30)
+    counts = Counter(received.recipient for received in found)
+    assert set(counts.values()) == {1}
+    assert counts.keys() == {f"+4917{n:08}" for n in range(ROWS)}
 
 
 def test_paused_resumed_and_cancelled_from_another_shell(

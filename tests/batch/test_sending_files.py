@@ -63,12 +63,14 @@ def _taken(deployment: Deployment) -> list[str]:
     return [message.properties["message_id"] for message in taken]
 
 
-def until_sent(deployment: Deployment, process: Process, name: str, count: int) -> None:
+def until_sent(
+    deployment: Deployment, process: Process, name: str, count: int, seconds: float = 60.0
+) -> None:
     def there() -> bool:
         assert process.popen.poll() is None, process.text()
         return sent(deployment, name) >= count
 
-    eventually(there, f"{count} rows of {name}", 60)
+    eventually(there, f"{count} rows of {name}", seconds)
 
 
 @pytest.mark.slow
@@ -108,7 +110,7 @@ def test_killed_twice_it_is_delivered_to_each_once(deploy: Deploy, tmp_path: Pat
     command = ("send", "--file", str(path), "--name", "everybody", "--rate", "1000/s")
     for part in (0.2, 0.6):
         process = started(deployment, *command)
-        until_sent(deployment, process, "everybody", int(part * ROWS))
+        until_sent(deployment, process, "everybody", int(part * ROWS), TOO_LONG)
         process.kill()
     last = started(deployment, *command)
     assert last.popen.wait(TOO_LONG) == 0, last.text()

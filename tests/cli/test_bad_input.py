@@ -80,7 +80,7 @@ SCHEDULES = [
     (("a", "sms", *TO, "--at", "soon"), "at: must be a date and time like"),
     (("a", "sms", *TO, "--at", "2027-03-01T09:00:00"), "at: has no UTC offset"),
     (("a", "sms", *TO, "--at", "2020-03-01T09:00:00Z"), "at: is in the past"),
-    (("a", "sms", *TO, "--at", "9999-12-31T23:59:59-01:00"), "at: must be a date and time"),
+    (("a", "sms", *TO, "--at", "9999-12-31T23:59:59-01:00"), "at: must be between the years"),
     (("a", "sms", *TO, "--every", "0.5s"), "every: must be at least one second"),
     (("a", "sms", *TO, "--every", "5s", "--zone", "Mars"), "zone: is not a known time zone"),
     (

@@ -14,7 +14,6 @@ from notify.errors import NotifyError, StoreUnavailable, UsageError
 from notify.publish import Client
 from notify.schedule.audience.order import batch_name
 from notify.schedule.fanout import Fanout, check_audience
-from notify.schedule.happened import FIRED, SKIPPED, Happened
 from notify.schedule.spec import (
     ONCE,
     ScheduleSpec,
@@ -24,7 +23,7 @@ from notify.schedule.spec import (
 )
 from notify.schedule.stored import ASLEEP, QUARANTINED, Stored
 from notify.schedule.truth import Truth
-from notify.store.occurrences import EXTRA
+from notify.store.occurrences import EXTRA, FIRED, SKIPPED, Occurrence
 from notify.telemetry import event
 from notify.templates import Templates
 
@@ -71,7 +70,7 @@ class ByHand:
         # Never a planned instant, which are whole seconds.
         now = now if now.microsecond else now + _TICK
         ref = self._publish(spec, now, now)
-        self._record(Happened(schedule=name, planned=now, actual=now, outcome=EXTRA, ref=ref))
+        self._record(Occurrence(schedule=name, planned=now, actual=now, outcome=EXTRA, ref=ref))
         return Fired(ref=ref, planned=now, actual=now)
 
     def planned(self, name: str, planned: datetime, *, early: bool = False) -> Fired:
@@ -91,7 +90,7 @@ class ByHand:
         passed = self._passed(stored, spec, planned)
         ref = self._publish(spec, planned, actual)
         advanced = self._truth.book.fired(name, planned)
-        fired = Happened(schedule=name, planned=planned, actual=now, outcome=FIRED, ref=ref)
+        fired = Occurrence(schedule=name, planned=planned, actual=now, outcome=FIRED, ref=ref)
         self._record(*([passed] if passed and advanced else []), fired)
         return Fired(ref=ref, planned=planned, actual=now)
 
@@ -130,13 +129,13 @@ class ByHand:
         if not early and planned > datetime.now(UTC) + _EARLY:
             raise Refused(f"{stored.name}: that instant is yet to come; --early fires it now")
 
-    def _passed(self, stored: Stored, spec: ScheduleSpec, planned: datetime) -> Happened | None:
+    def _passed(self, stored: Stored, spec: ScheduleSpec, planned: datetime) -> Occurrence | None:
         """What was planned before and is over by this, unfired."""
         last = spec.recurrence.last_before(planned)
         if stored.watermark is None or last is None or last <= stored.watermark:
             return None
         count, _ = spec.recurrence.count(stored.watermark, last, _COUNTED)
-        return Happened(
+        return Occurrence(
             schedule=stored.name,
             planned=last,
             actual=datetime.now(UTC),
@@ -151,7 +150,7 @@ class ByHand:
         assert self._fanout is not None
         return self._fanout.start(spec, planned, actual)
 
-    def _record(self, *happened: Happened) -> None:
+    def _record(self, *happened: Occurrence) -> None:
         """It was fired whether or not it can be noted."""
         try:
             self._truth.history.record(happened)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from notify.config import Settings
-from notify.errors import InvalidInput, NotifyError
+from notify.errors import NotifyError
 from notify.schedule.checking import read_schedule
 from notify.schedule.spec import COMMAND, FILE, ScheduleSpec
 from notify.templates import Templates
@@ -130,11 +130,3 @@ def check_files(settings: Settings, templates: Templates) -> tuple[list[str], li
     files = Files(settings, templates)
     names = [filed.name for filed in files.folder()]
     return names, files.problems
-
-
-def read_all(files: Iterator[Filed], problems: list[str]) -> list[Filed]:
-    """All of them. Raises ``InvalidInput`` with every problem, before anything is changed."""
-    found = list(files)
-    if problems:
-        raise InvalidInput("\n".join(problems))
-    return found

@@ -1,56 +1,27 @@
-"""What came of planned instants, and handing it to whoever keeps the history."""
+"""Handing what came of planned instants to whoever keeps the history."""
 
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from notify.errors import NotifyError
+from notify.store.occurrences import Occurrence
 from notify.telemetry import event, safe_traceback
 
 log = logging.getLogger(__name__)
-
-FIRED: Final = "fired"
-SKIPPED: Final = "skipped"
-MISSED: Final = "missed"
-FAILED: Final = "failed"
 
 _MOST: Final = 100_000
 _CHUNK: Final = 1000
 _PAUSE: Final = 1.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Happened:
-    """One planned instant, or ``count`` of them up to ``planned``, and what came of it.
-
-    ``fired``: RabbitMQ has it. ``skipped``: not wanted, by the schedule's policy. ``missed``: its
-    window was over before anybody could fire it. ``failed``: its window was over, and until then
-    it could not be fired, ``note`` says why. ``ref`` is the notification's id, or the batch's
-    name. Nothing in it is personal data.
-    """
-
-    schedule: str
-    planned: datetime
-    actual: datetime
-    outcome: str
-    count: int = 1
-    ref: str = ""
-    note: str = ""
-
-    @property
-    def lag(self) -> timedelta:
-        return self.actual - self.planned
-
-
 class Recorder(Protocol):
     """Keeps the history."""
 
-    def record(self, happened: Sequence[Happened]) -> None:
+    def record(self, happened: Sequence[Occurrence]) -> None:
         """Notes them; the same ones may come twice. Raises ``NotifyError``: they come again."""
 
 
@@ -63,7 +34,7 @@ class Recording:
 
     def __init__(self, recorder: Recorder | None, *, most: int = _MOST) -> None:
         self._recorder = recorder
-        self._waiting: deque[Happened] = deque()
+        self._waiting: deque[Occurrence] = deque()
         self._most = most
         self._dropped = 0
         self._trouble = False
@@ -73,7 +44,7 @@ class Recording:
         if recorder is not None:
             self._thread.start()
 
-    def add(self, happened: Sequence[Happened]) -> None:
+    def add(self, happened: Sequence[Occurrence]) -> None:
         if self._recorder is None or not happened:
             return
         with self._new:
@@ -104,7 +75,7 @@ class Recording:
                     return
             time.sleep(_PAUSE)
 
-    def _take(self) -> list[Happened]:
+    def _take(self) -> list[Occurrence]:
         """The next ones; none when it is over."""
         with self._new:
             self._new.wait_for(lambda: self._waiting or self._ending)
@@ -115,7 +86,7 @@ class Recording:
             self._waiting.popleft()
             self._dropped += 1
 
-    def _hand_over(self, some: Sequence[Happened]) -> bool:
+    def _hand_over(self, some: Sequence[Occurrence]) -> bool:
         assert self._recorder is not None
         try:
             self._recorder.record(some)

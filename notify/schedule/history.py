@@ -1,15 +1,10 @@
 """What became of planned instants, in the archive's database: beats write, people read."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from datetime import datetime
-from typing import Any
 
 from notify.config import Settings
-from notify.schedule.happened import Happened
 from notify.store.occurrences import Occurrence, Occurrences
-
-_FIELDS = tuple(item.name for item in fields(Happened))
 
 
 class History:
@@ -22,10 +17,10 @@ class History:
     def close(self) -> None:
         self._occurrences.close()
 
-    def record(self, happened: Sequence[Happened]) -> None:
+    def record(self, happened: Sequence[Occurrence]) -> None:
         """Notes them; what is noted already stays as it is. One-shots come to their end by it."""
         self._make()
-        self._occurrences.add([Occurrence(**_values(each)) for each in happened])
+        self._occurrences.add(happened)
 
     def of(
         self,
@@ -64,7 +59,3 @@ class History:
         if not self._made:
             self._occurrences.create()
             self._made = True
-
-
-def _values(happened: Happened) -> dict[str, Any]:
-    return {name: getattr(happened, name) for name in _FIELDS}

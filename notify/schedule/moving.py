@@ -7,9 +7,9 @@ from typing import Final
 from notify.recurrence import Skipped
 from notify.schedule.entries import encode_meta
 from notify.schedule.firing import Job
-from notify.schedule.happened import FAILED, FIRED, MISSED, SKIPPED, Happened
 from notify.schedule.instants import to_micros
 from notify.schedule.shelf import Step
+from notify.store.occurrences import FAILED, FIRED, MISSED, SKIPPED, Occurrence
 
 # A score that is due already would be looked at in a loop.
 _SOON: Final = 1.0
@@ -36,14 +36,14 @@ def step(job: Job, now: datetime) -> Step:
     )
 
 
-def happened(job: Job) -> list[Happened]:
+def happened(job: Job) -> list[Occurrence]:
     """One for each firing, and one for each run of instants that were passed over."""
     return [*_passed(job), *_fired(job)]
 
 
-def _fired(job: Job) -> Iterator[Happened]:
+def _fired(job: Job) -> Iterator[Occurrence]:
     for planned in job.work.fire:
-        yield Happened(
+        yield Occurrence(
             schedule=job.entry.name,
             planned=planned,
             actual=job.confirmed or job.actual,
@@ -52,10 +52,10 @@ def _fired(job: Job) -> Iterator[Happened]:
         )
 
 
-def _passed(job: Job) -> Iterator[Happened]:
+def _passed(job: Job) -> Iterator[Occurrence]:
     trouble = job.entry.written.x
     for skipped in job.work.passed:
-        yield Happened(
+        yield Occurrence(
             schedule=job.entry.name,
             planned=skipped.last,
             actual=job.actual,

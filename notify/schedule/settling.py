@@ -8,9 +8,9 @@ from typing import Final
 from notify.schedule.desk import Desk
 from notify.schedule.entries import due
 from notify.schedule.firing import BAD, DONE, LATER, Job
-from notify.schedule.happened import FAILED, FIRED, MISSED, SKIPPED, Happened
 from notify.schedule.moving import happened, step
 from notify.schedule.shelf import Delay
+from notify.store.occurrences import FAILED, FIRED, MISSED, SKIPPED, Occurrence
 from notify.telemetry import event
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Settling:
         desk = self._desk
         steps = [step(job, now) for job in jobs]
         outcomes = self._ours(desk.shelf.advance(desk.leader.token, steps))
-        facts: list[Happened] = []
+        facts: list[Occurrence] = []
         for job, outcome in zip(jobs, outcomes, strict=True):
             # Otherwise another leads, fires it again under the same ids, and notes it.
             if outcome != _FENCED:
@@ -57,7 +57,7 @@ class Settling:
             late = (job.confirmed or now) - due(job.entry.spec, planned)
             self._desk.metrics.lag_seconds.observe(max(0.0, late.total_seconds()))
 
-    def _tell(self, fact: Happened) -> None:
+    def _tell(self, fact: Occurrence) -> None:
         self._desk.metrics.occurrences.labels(fact.outcome).inc(fact.count)
         level, words = _SAID[fact.outcome]
         if log.isEnabledFor(level):

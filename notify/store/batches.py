@@ -27,8 +27,7 @@ from sqlalchemy import (
     update,
 )
 
-from notify.store.engine import Database
-from notify.store.migrating import make_newest
+from notify.store.part import Part
 from notify.store.rows import clean, instant, micros
 from notify.store.schema import METADATA
 
@@ -130,18 +129,8 @@ class Batch:
         return sum(self.published.values())
 
 
-class Batches:
+class Batches(Part):
     """The batches at an SQLAlchemy URL. Every method raises ``StoreUnavailable``."""
-
-    def __init__(self, url: str) -> None:
-        self._database = Database(url)
-
-    def create(self) -> None:
-        """Creates what is missing; any number of processes may do so at once."""
-        make_newest(self._database)
-
-    def close(self) -> None:
-        self._database.close()
 
     def add(self, batch: Batch) -> Batch:
         """Notes a new batch, or returns the one that has this name already."""

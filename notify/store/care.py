@@ -21,8 +21,9 @@ from sqlalchemy import (
     update,
 )
 
-from notify.store.carenotes import INSERTS, LEADER, Notes, Pause, now
+from notify.store.carenotes import LEADER, Notes, Pause, now
 from notify.store.caretables import CASES, STATE
+from notify.store.engine import INSERTS
 from notify.store.rows import OPEN, ArchivedLetter, clean, from_row, instant, micros
 from notify.store.schema import DEAD_LETTERS
 
@@ -87,7 +88,7 @@ class CareBook(Notes):
         query = query.where(func.coalesce(columns.state, "") == OPEN)
         query = query.where(func.coalesce(columns.dead_at, 0) >= micros(since))
         query = query.where(~exists().where(CASES.c.dead_seq == columns.seq))
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             last = self._last(connection, after, settled)
             query = query.where(columns.seq <= last).order_by(columns.seq).limit(limit)
             found = connection.execute(query).all()
@@ -97,7 +98,7 @@ class CareBook(Notes):
     def _last(self, connection: Connection, after: int, settled: float) -> int:
         columns = DEAD_LETTERS.c
         last = select(func.coalesce(func.max(columns.seq), after)).where(columns.seq > after)
-        if self.database.dialect != "sqlite":
+        if self._database.dialect != "sqlite":
             late = columns.archived_at > now(connection) - int(settled * 1e6)
             first = select(func.min(columns.seq)).where(columns.seq > after, late)
             barrier = connection.execute(first).scalar()
@@ -109,7 +110,7 @@ class CareBook(Notes):
         """Notes decisions; a letter that has a case keeps it, and one that is gone has none."""
         if not cases:
             return 0
-        with self.database.writing() as connection:
+        with self._database.writing() as connection:
             there = select(DEAD_LETTERS.c.seq).where(
                 DEAD_LETTERS.c.seq.in_([case.dead_seq for case in cases])
             )
@@ -127,14 +128,14 @@ class CareBook(Notes):
                 if case.dead_seq in letters
             ]
             if rows:
-                new = INSERTS[self.database.dialect](CASES).on_conflict_do_nothing()
+                new = INSERTS[self._database.dialect](CASES).on_conflict_do_nothing()
                 connection.execute(new, rows)
             return len(rows)
 
     def case(self, seq: int) -> Case | None:
         """What a rule decided about a letter."""
         query = select(CASES).where(CASES.c.dead_seq == seq)
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             row = connection.execute(query).one_or_none()
         if row is None:
             return None
@@ -153,7 +154,7 @@ class CareBook(Notes):
             CASES, CASES.c.dead_seq == letters.seq
         )
         query = query.where(CASES.c.rule == rule).group_by(letters.channel, letters.provider)
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             query = query.where(_due(connection)).order_by(count.desc())
             return {(row[0], row[1]): row[2] for row in connection.execute(query)}
 
@@ -167,7 +168,7 @@ class CareBook(Notes):
         query = query.where(CASES.c.rule == rule)
         query = query.where(_is(letters.channel, place[0]), _is(letters.provider, place[1]))
         query = query.order_by(CASES.c.state, CASES.c.due_at, CASES.c.dead_seq).limit(limit)
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             found = connection.execute(query.where(_due(connection))).all()
         return [from_row(row._asdict()) for row in found]
 
@@ -175,7 +176,7 @@ class CareBook(Notes):
         """Those that ``owner``, who still leads, is to send again."""
         leads = exists().where(STATE.c.name == LEADER, STATE.c.value == owner)
         mine = CASES.c.dead_seq.in_(list(seqs)) & CASES.c.state.in_((WAITING, REPLAYING))
-        with self.database.writing() as connection:
+        with self._database.writing() as connection:
             change = update(CASES).where(mine, leads)
             values = {"state": REPLAYING, "changed_at": now(connection)}
             change = change.values(values).returning(CASES.c.dead_seq)
@@ -199,7 +200,7 @@ class CareBook(Notes):
             columns.dead_seq == bindparam("seq"), columns.state == REPLAYING
         )
         again = func.coalesce(bindparam("again", type_=BigInteger), columns.due_at)
-        with self.database.writing() as connection:
+        with self._database.writing() as connection:
             values = {"state": bindparam("after"), "note": bindparam("why"), "due_at": again}
             connection.execute(change.values(values | {"changed_at": now(connection)}), rows)
 
@@ -219,11 +220,11 @@ class CareBook(Notes):
 
     def _close(self, state: str, note: str, *conditions: ColumnElement[bool]) -> int:
         """Asks first: mostly there are none, and whoever writes keeps others from it."""
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             some = select(CASES.c.dead_seq).where(*conditions).limit(1)
             if connection.execute(some).scalar() is None:
                 return 0
-        with self.database.writing() as connection:
+        with self._database.writing() as connection:
             values = {"state": state, "note": note, "changed_at": now(connection)}
             return connection.execute(update(CASES).where(*conditions).values(values)).rowcount
 
@@ -234,13 +235,13 @@ class CareBook(Notes):
         young = exists().where(
             DEAD_LETTERS.c.seq == CASES.c.dead_seq, DEAD_LETTERS.c.dead_at >= micros(since)
         )
-        with self.database.writing() as connection:
+        with self._database.writing() as connection:
             gone = delete(CASES).where(waits, CASES.c.rule.not_in(list(kept)) | young)
             return connection.execute(gone).rowcount
 
     def sent_again(self, seconds: float) -> dict[str, int]:
         """How many letters each rule has sent again within so many seconds."""
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             since = now(connection) - int(seconds * 1e6)
             query = select(CASES.c.rule, func.count()).where(
                 CASES.c.state.in_((REPLAYING, REPLAYED)), CASES.c.changed_at >= since
@@ -250,7 +251,7 @@ class CareBook(Notes):
     def waiting(self) -> dict[str, int]:
         """How many letters wait for their time, by rule."""
         query = select(CASES.c.rule, func.count()).where(CASES.c.state == WAITING)
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             return {row[0]: row[1] for row in connection.execute(query.group_by(CASES.c.rule))}
 
     def done(self, since: datetime, until: datetime) -> dict[tuple[str, str], int]:
@@ -259,7 +260,7 @@ class CareBook(Notes):
         query = select(columns.rule, columns.state, func.count())
         query = query.where(columns.changed_at >= micros(since), columns.changed_at < micros(until))
         query = query.group_by(columns.rule, columns.state)
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             found = connection.execute(query).all()
         return {(row[0], row[1]): row[2] for row in found}
 
@@ -271,7 +272,7 @@ class CareBook(Notes):
             CASES, CASES.c.dead_seq == letters.seq
         )
         query = query.where(CASES.c.state == HELD, letters.state == OPEN).group_by(*keys)
-        with self.database.reading() as connection:
+        with self._database.reading() as connection:
             found = connection.execute(query.order_by(count.desc(), *keys)).all()
         return [
             Held(

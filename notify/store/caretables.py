@@ -4,16 +4,14 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, String, Table, Text
 
-from notify.store.schema import METADATA
-
-_Serial: Final = BigInteger().with_variant(Integer, "sqlite")
+from notify.store.schema import METADATA, SERIAL
 
 # What a rule does about a letter; it goes when the letter goes.
 CASES: Final = Table(
     "care_cases",
     METADATA,
     Column(
-        "dead_seq", _Serial, ForeignKey("dead_letters.seq", ondelete="CASCADE"), primary_key=True
+        "dead_seq", SERIAL, ForeignKey("dead_letters.seq", ondelete="CASCADE"), primary_key=True
     ),
     Column("rule", String(64), nullable=False),
     Column("state", String(16), nullable=False),
@@ -49,7 +47,7 @@ DIGESTS: Final = Table(
 ERASURES: Final = Table(
     "erasures",
     METADATA,
-    Column("seq", _Serial, primary_key=True, autoincrement=True),
+    Column("seq", SERIAL, primary_key=True, autoincrement=True),
     Column("at", BigInteger, nullable=False),
     Column("actor", Text, nullable=False),
     Column("proof", String(64), nullable=False),

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, desc, func, select, update
 
-from notify.store.carenotes import INSERTS
 from notify.store.caretables import DIGESTS
-from notify.store.engine import Database
+from notify.store.engine import INSERTS, Database
 from notify.store.rows import OPEN, instant, micros
 from notify.store.schema import DEAD_LETTERS
 

@@ -1,16 +1,19 @@
 """Connections to the database, and its transactions."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
 
 from notify.errors import StoreUnavailable
 from notify.store.failures import translated
 
+# Inserts that can say what becomes of a row that is there already.
+INSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 _BUSY_SECONDS: Final = 10.0
 _WRITES: Final = "notify_writes"
 _DRIVER: Final = "postgresql+psycopg"

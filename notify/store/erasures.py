@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from sqlalchemy import insert, select
 
-from notify.store.carenotes import INSERTS
 from notify.store.caretables import ERASURES, STATE
-from notify.store.engine import Database
+from notify.store.engine import INSERTS, Database
 from notify.store.rows import clean, instant, micros
 
 _KEY: Final = "erasure-key"

@@ -26,14 +26,13 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
-from notify.store.engine import Database
-from notify.store.migrating import make_newest
+from notify.store.engine import INSERTS
+from notify.store.part import Part
 from notify.store.rows import clean, instant, micros
 from notify.store.schedulerows import NAME, SCHEDULES
 from notify.store.schedules import gone, next_change
-from notify.store.schema import METADATA
+from notify.store.schema import METADATA, SERIAL
 
 FIRED: Final = "fired"
 SKIPPED: Final = "skipped"
@@ -46,15 +45,11 @@ OUTCOMES: Final = (FIRED, SKIPPED, MISSED, FAILED, EXTRA)
 OVER: Final = (FIRED, SKIPPED, MISSED, FAILED)
 
 _ROWS: Final = 500
-_SERIAL: Final = BigInteger().with_variant(Integer, "sqlite")
-_INSERTS: Final[Mapping[str, Any]] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
 
 OCCURRENCES: Final = Table(
     "occurrences",
     METADATA,
-    Column(
-        "seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
-    ),
+    Column("seq", SERIAL, primary_key=True, autoincrement=True),
     Column("schedule", NAME, nullable=False),
     Column("planned", BigInteger, nullable=False),
     Column("outcome", String(16), nullable=False),
@@ -70,9 +65,12 @@ OCCURRENCES: Final = Table(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Occurrence:
-    """``planned`` is the last of ``count`` instants that came to the same end at once.
+    """One planned instant, or ``count`` of them up to ``planned``, and what came of it.
 
-    ``ref`` is the notification's id or the batch's name. Nothing in ``note`` is personal data.
+    ``fired``: RabbitMQ has it. ``skipped``: not wanted, by the schedule's policy. ``missed``: its
+    window was over before anybody could fire it. ``failed``: its window was over, and until then
+    it could not be fired, ``note`` says why. ``ref`` is the notification's id, or the batch's
+    name. Nothing in it is personal data.
     """
 
     schedule: str
@@ -88,17 +86,8 @@ class Occurrence:
         return self.actual - self.planned
 
 
-class Occurrences:
+class Occurrences(Part):
     """The history at an SQLAlchemy URL. Every method raises ``StoreUnavailable``."""
-
-    def __init__(self, url: str) -> None:
-        self._database = Database(url)
-
-    def create(self) -> None:
-        make_newest(self._database)
-
-    def close(self) -> None:
-        self._database.close()
 
     def add(self, occurrences: Sequence[Occurrence]) -> None:
         """Notes them, all or none, and that one-shots among them have come to their end."""
@@ -235,7 +224,7 @@ def _end(connection: Connection, ends: Mapping[str, Mapping[str, Any]], change: 
 def _insert(dialect: str) -> Any:
     columns = OCCURRENCES.c
     key = [columns.schedule, columns.planned, columns.outcome]
-    return _INSERTS[dialect](OCCURRENCES).on_conflict_do_nothing(index_elements=key)
+    return INSERTS[dialect](OCCURRENCES).on_conflict_do_nothing(index_elements=key)
 
 
 def _to_rows(occurrences: Iterable[Occurrence]) -> list[dict[str, Any]]:

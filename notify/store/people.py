@@ -5,32 +5,25 @@ from typing import Any
 
 from notify.store import erasing, erasures, scrubbing
 from notify.store.batches import Batches
-from notify.store.engine import Database
 from notify.store.erasing import Names
 from notify.store.erasures import Erasure
-from notify.store.migrating import make_newest
+from notify.store.part import Part
 from notify.store.rows import ArchivedLetter
 from notify.store.shredding import shred
 
 _BATCHES = 1000
 
 
-class People:
+class People(Part):
     """Of the archive at an SQLAlchemy URL. Every method raises ``StoreUnavailable``."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._database = Database(url)
+        super().__init__(url)
 
     @property
     def dialect(self) -> str:
         return self._database.dialect
-
-    def create(self) -> None:
-        make_newest(self._database)
-
-    def close(self) -> None:
-        self._database.close()
 
     def letters(self, keys: Sequence[str]) -> Iterator[ArchivedLetter]:
         """Letters to them, by what stands for them."""

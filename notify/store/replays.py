@@ -24,10 +24,9 @@ from sqlalchemy import (
 
 from notify.errors import NotFound
 from notify.store.batches import BATCHES, PAUSED, RUNNING, Batch, insert_batch
-from notify.store.engine import Database
 from notify.store.filters import Filter, in_order, matching
-from notify.store.migrating import make_newest
 from notify.store.narrowing import narrowest
+from notify.store.part import Part
 from notify.store.replayrows import (
     SENT,
     ReplayLetter,
@@ -45,17 +44,8 @@ _LOCK: Final = 0x6E6F7471  # any number that is only ours
 _PAGE: Final = 500
 
 
-class Replays:
+class Replays(Part):
     """The replays at an SQLAlchemy URL. Every method raises ``StoreUnavailable``."""
-
-    def __init__(self, url: str) -> None:
-        self._database = Database(url)
-
-    def create(self) -> None:
-        make_newest(self._database)
-
-    def close(self) -> None:
-        self._database.close()
 
     def begin(
         self,

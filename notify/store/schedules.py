@@ -21,8 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from notify.store.engine import Database
-from notify.store.migrating import make_newest
+from notify.store.part import Part
 from notify.store.rows import clean, micros
 from notify.store.schedulerows import SCHEDULES, StoredSchedule, Wanted, from_row, to_row
 from notify.store.schema import META
@@ -40,17 +39,8 @@ _CHANGE: Final = "schedules_change"
 _PULSE: Final = "schedules_pulse"
 
 
-class Schedules:
+class Schedules(Part):
     """The schedules at an SQLAlchemy URL. Every method raises ``StoreUnavailable``."""
-
-    def __init__(self, url: str) -> None:
-        self._database = Database(url)
-
-    def create(self) -> None:
-        make_newest(self._database)
-
-    def close(self) -> None:
-        self._database.close()
 
     def identity(self) -> int:
         """Which database this is: never the same for two that were made apart."""

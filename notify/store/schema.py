@@ -38,7 +38,7 @@ VERSION: Final = _newest()
 
 METADATA: Final = MetaData()
 # SQLite numbers rows only in a column that is declared INTEGER.
-_Serial: Final = BigInteger().with_variant(Integer, "sqlite")
+SERIAL: Final = BigInteger().with_variant(Integer, "sqlite")
 
 
 def _searched(length: int | None = None) -> String:
@@ -65,7 +65,7 @@ META: Final = Table(
 DEAD_LETTERS: Final = Table(
     "dead_letters",
     METADATA,
-    Column("seq", _Serial, primary_key=True, autoincrement=True),
+    Column("seq", SERIAL, primary_key=True, autoincrement=True),
     Column("identity", _searched(64), nullable=False, unique=True),
     Column("id", _searched(128)),
     Column("generation", Integer, nullable=False),
@@ -114,7 +114,7 @@ LABELS: Final = Table(
     Column("name", _searched(64), primary_key=True),
     Column("value", _searched(256), primary_key=True),
     Column("dead_at", BigInteger, primary_key=True),
-    Column("dead_seq", _Serial, ForeignKey("dead_letters.seq"), primary_key=True),
+    Column("dead_seq", SERIAL, ForeignKey("dead_letters.seq"), primary_key=True),
     Index("dead_labels_dead_seq", "dead_seq"),
     sqlite_with_rowid=False,
 )
@@ -122,8 +122,8 @@ LABELS: Final = Table(
 REPLAYS: Final = Table(
     "replays",
     METADATA,
-    Column("seq", _Serial, primary_key=True, autoincrement=True),
-    Column("dead_seq", _Serial, ForeignKey("dead_letters.seq"), nullable=False),
+    Column("seq", SERIAL, primary_key=True, autoincrement=True),
+    Column("dead_seq", SERIAL, ForeignKey("dead_letters.seq"), nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("actor", Text, nullable=False),
     Column("from_generation", Integer, nullable=False),
@@ -138,7 +138,7 @@ REPLAYS: Final = Table(
 REVEALS: Final = Table(
     "reveals",
     METADATA,
-    Column("seq", _Serial, primary_key=True, autoincrement=True),
+    Column("seq", SERIAL, primary_key=True, autoincrement=True),
     Column("at", BigInteger, nullable=False),
     Column("actor", Text, nullable=False),
     Column("what", Text, nullable=False),

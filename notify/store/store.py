@@ -13,10 +13,10 @@ from notify.errors import NotFound
 from notify.store import adding, backups, copying, purging, rows
 from notify.store.backups import Backup
 from notify.store.counting import count_by
-from notify.store.engine import Database
 from notify.store.filters import Filter, beyond, in_order, matching, on_page
-from notify.store.migrating import check_version, make_newest, version
+from notify.store.migrating import check_version, version
 from notify.store.narrowing import narrowest
+from notify.store.part import Part
 from notify.store.purging import Purge
 from notify.store.rows import ArchivedLetter, Replay, Reveal
 from notify.store.schema import DEAD_LETTERS, META, REPLAYS, REVEALS, VERSION
@@ -25,18 +25,8 @@ _PAGE: Final = 500
 _BEYOND: Final = 2**63  # no number of a row
 
 
-class Store:
+class Store(Part):
     """The archive at an SQLAlchemy URL. Every method raises ``StoreUnavailable``."""
-
-    def __init__(self, url: str) -> None:
-        self._database = Database(url)
-
-    def create(self) -> None:
-        """Makes the tables what they must be; any number of processes may do so at once.
-
-        An archive of an earlier version is migrated, all or nothing.
-        """
-        make_newest(self._database)
 
     def check(self) -> None:
         """Whether the archive can be read and written."""
@@ -48,9 +38,6 @@ class Store:
         """The number of its schema; None where there are no tables."""
         with self._database.reading() as connection:
             return version(connection)
-
-    def close(self) -> None:
-        self._database.close()
 
     def add(self, letters: Sequence[DeadLetter]) -> int:
         """Archives all or none; returns how many were not there before."""

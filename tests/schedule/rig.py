@@ -19,10 +19,11 @@ from notify.schedule.clocks import Clocks
 from notify.schedule.desk import Desk
 from notify.schedule.entries import beat_app
 from notify.schedule.firing import Firing
-from notify.schedule.happened import Happened, Recording
+from notify.schedule.happened import Recording
 from notify.schedule.keeping import Keeping
 from notify.schedule.leader import Leader
 from notify.schedule.scheduler import Scheduler
+from notify.store.occurrences import Occurrence
 from tests.waiting import eventually
 
 PHONE = "+491701234567"
@@ -60,9 +61,9 @@ class Wire:
 class Kept:
     """A recorder that remembers."""
 
-    happened: list[Happened] = field(default_factory=list)
+    happened: list[Occurrence] = field(default_factory=list)
 
-    def record(self, happened: Sequence[Happened]) -> None:
+    def record(self, happened: Sequence[Occurrence]) -> None:
         self.happened += happened
 
 

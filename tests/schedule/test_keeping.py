@@ -13,10 +13,11 @@ from notify.recurrence import Recurrence, occurrence_id
 from notify.schedule import Book, ScheduleSpec
 from notify.schedule import happened as happened_module
 from notify.schedule.firing import Firing
-from notify.schedule.happened import FIRED, Happened, Recording
+from notify.schedule.happened import Recording
 from notify.schedule.keeping import Ended, Keeper, Keeping
 from notify.schedule.patience import Patient
 from notify.schedule.spec import Audience
+from notify.store.occurrences import FIRED, Occurrence
 from tests.schedule.rig import NOON, Rig
 from tests.waiting import eventually
 
@@ -178,18 +179,18 @@ class Slow:
     """A recorder that takes what it is given when it is let."""
 
     def __init__(self) -> None:
-        self.got: list[Happened] = []
+        self.got: list[Occurrence] = []
         self.away = True
 
-    def record(self, happened: Sequence[Happened]) -> None:
+    def record(self, happened: Sequence[Occurrence]) -> None:
         if self.away:
             raise StoreUnavailable
         self.got += happened
 
 
-def facts(count: int) -> list[Happened]:
+def facts(count: int) -> list[Occurrence]:
     return [
-        Happened(schedule=f"s{n}", planned=NOON, actual=NOON, outcome=FIRED) for n in range(count)
+        Occurrence(schedule=f"s{n}", planned=NOON, actual=NOON, outcome=FIRED) for n in range(count)
     ]
 
 
@@ -226,7 +227,7 @@ def test_what_is_left_at_the_end_is_handed_over_or_said(
 
 
 def test_how_late_it_was_is_told() -> None:
-    late = Happened(schedule="s", planned=NOON, actual=NOON + timedelta(seconds=3), outcome=FIRED)
+    late = Occurrence(schedule="s", planned=NOON, actual=NOON + timedelta(seconds=3), outcome=FIRED)
     assert late.lag == timedelta(seconds=3)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import redis
 
 from notify.config import Settings
-from notify.schedule.happened import FIRED, Happened
 from notify.schedule.reconciling import Reconciler, Report
 from notify.schedule.spec import ScheduleSpec, parse_spec
 from notify.schedule.truth import Truth
+from notify.store.occurrences import FIRED, Occurrence
 
 PHONE = "+491701234567"
 # A moment of today, so that what is planned around it is neither past nor far.
@@ -61,7 +61,7 @@ class Rig:
     def fired(self, name: str, planned: datetime, **values: Any) -> None:
         """In the history only."""
         given: dict[str, Any] = {"actual": self.clock.now, "outcome": FIRED}
-        self.truth.history.record([Happened(schedule=name, planned=planned, **given | values)])
+        self.truth.history.record([Occurrence(schedule=name, planned=planned, **given | values)])
 
     def set_aside(self, name: str) -> None:
         """As a beat does it that leads."""

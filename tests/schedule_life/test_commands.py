@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from notify.schedule.happened import MISSED
+from notify.store.occurrences import MISSED
 from tests.cli.conftest import Ran
 from tests.schedule_life.rig import HOUR, NOW, PHONE, Rig, spec
 

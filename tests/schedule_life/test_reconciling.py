@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from notify.schedule.happened import MISSED
 from notify.schedule.reconciling import COUNTS, EMPTIED, OLDER
 from notify.schedule.rowing import to_row
 from notify.schedule.stored import ASLEEP
+from notify.store.occurrences import MISSED
 from notify.store.schedulerows import StoredSchedule
 from tests.schedule_life.rig import HOUR, NOW, Rig, spec
 

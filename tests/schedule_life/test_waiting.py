@@ -16,10 +16,10 @@ import pytest
 from notify.config import Settings
 from notify.doctor import asking
 from notify.errors import InvalidInput
-from notify.schedule.happened import MISSED
 from notify.schedule.marker import Mark, Marker
 from notify.schedule.once import OneShots
 from notify.schedule.truth import Truth
+from notify.store.occurrences import MISSED
 from notify.templates import Templates
 from tests.cli.conftest import Ran
 from tests.schedule_life.rig import HOUR, NOW, PHONE, Rig, spec

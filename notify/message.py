@@ -6,6 +6,8 @@ because Celery logs them and shows them to ``inspect``: they must not hold the c
 """
 
 import json
+import os
+import random
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -68,16 +70,19 @@ class Envelope:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
-    """What is handed to the broker."""
+    """What is handed to the broker. ``common`` are those headers that many messages share, one
+    value for all of them: their encoding is kept."""
 
     body: bytes
     headers: dict[str, Any]
     properties: dict[str, Any]
     routing_key: str
+    common: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Its confirm is told from others' by this.
-        self.properties.setdefault("correlation_id", str(uuid.uuid4()))
+        if "correlation_id" not in self.properties:
+            self.properties["correlation_id"] = str(uuid.uuid4())
 
     @property
     def token(self) -> str:
@@ -86,18 +91,20 @@ class Message:
 
 def encode(envelope: Envelope, *, now: datetime) -> Message:
     """The message for the next attempt, with a task id of its own."""
-    task_id = str(uuid.uuid4())
-    body = json.dumps(
-        [[], {"notification": envelope.notification.to_dict()}, _EMBED],
-        ensure_ascii=False,
-        separators=(",", ":"),
-    ).encode()
+    task_id = _new_task_id()
     return Message(
-        body=body,
-        headers=_celery_headers(task_id, envelope) | _own_headers(envelope),
+        body=f"{_BEFORE}{_json(envelope.notification.to_dict())}{_AFTER}".encode(),
+        headers=_COMMON | _task_headers(task_id, envelope) | _own_headers(envelope),
         properties=_properties(task_id, envelope, now),
         routing_key=envelope.routing_key,
+        common=_COMMON,
     )
+
+
+def _new_task_id() -> str:
+    """A random UUID (version 4); ``uuid`` asks the kernel for each, and others run meanwhile."""
+    digits = f"{_chance.getrandbits(128) & _RANDOM | _VERSION_4:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def encode_parts(envelope: Envelope) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -105,25 +112,36 @@ def encode_parts(envelope: Envelope) -> tuple[dict[str, Any], dict[str, Any]]:
     return _own_headers(envelope), envelope.notification.to_dict()
 
 
-_EMBED: Final = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
+# RFC 9562: all bits are random but for four that tell the version and two that tell the variant.
+_RANDOM: Final = ~(0xF << 76 | 0x3 << 62)
+_VERSION_4: Final = 0x4 << 76 | 0x2 << 62
+# A child must not go on where its parent is; nobody else seeds this one.
+_chance: Final = random.Random()
+os.register_at_fork(after_in_child=_chance.seed)
+_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+# The body around the notification: no arguments, one keyword, and nothing that Celery embeds.
+_BEFORE: Final = '[[],{"notification":'
+_AFTER: Final = '},{"callbacks":null,"errbacks":null,"chain":null,"chord":null}]'
+_COMMON: Final[dict[str, Any]] = {
+    "lang": "py",
+    "task": TASK,
+    "parent_id": None,
+    "group": None,
+    "eta": None,
+    "expires": None,
+    "retries": 0,
+    "timelimit": [None, None],
+    "argsrepr": "()",
+    "origin": "notify",
+    "ignore_result": True,
+}
 
 
-def _celery_headers(task_id: str, envelope: Envelope) -> dict[str, Any]:
+def _task_headers(task_id: str, envelope: Envelope) -> dict[str, Any]:
     return {
-        "lang": "py",
-        "task": TASK,
         "id": task_id,
         "root_id": task_id,
-        "parent_id": None,
-        "group": None,
-        "eta": None,
-        "expires": None,
-        "retries": 0,
-        "timelimit": [None, None],
-        "argsrepr": "()",
         "kwargsrepr": f"{{'id': '{envelope.notification.id}'}}",
-        "origin": "notify",
-        "ignore_result": True,
     }
 
 

@@ -15,6 +15,13 @@ from typing import Any, Final, Self
 
 from notify.attachments import Attachment, check_attachments, read_attachments
 from notify.errors import InvalidNotification
+from notify.fieldchecks import (
+    check_data,
+    check_instant,
+    check_labels,
+    check_text,
+    has_control,
+)
 from notify.recipients import RECIPIENT_CHECKS, unsubscribe_problem
 
 VERSION: Final = 1
@@ -24,12 +31,9 @@ PRIORITIES: Final = ("urgent", "normal")
 # Safe in Redis keys, AMQP and HTTP headers, and in signed content, where Standard Webhooks
 # separates the id from what follows by a full stop.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,127}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z_-]{0,39}")
 _LINES = ("recipient", "subject", "unsubscribe", "template", "template_version")
-_MAX_LABELS = 20
-_MAX_LABEL_VALUE = 256
+_TEXTS = (*_LINES, "body", "html")
 
 
 def new_id() -> str:
@@ -68,30 +72,38 @@ class Notification:
     expires_at: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     created_at: datetime = field(default_factory=_now)
+    _digest: str = field(default="", init=False, repr=False, compare=False)
+    _data_size: int = field(default=0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_scalars(self)
         _check_recipient(self.channel, self.recipient)
         _check_content(self)
+        if self.data is not None:
+            object.__setattr__(self, "_data_size", check_data(self.data))
         _check_unsubscribe(self.channel, self.unsubscribe)
-        check_attachments(self.channel, self.attachments, self.html)
-        _check_labels(self.labels)
-        for name in ("expires_at", "created_at"):
-            _check_instant(name, getattr(self, name), optional=name == "expires_at")
+        if self.attachments != ():
+            check_attachments(self.channel, self.attachments, self.html)
+        check_labels(self.labels)
+        check_instant("expires_at", self.expires_at, optional=True)
+        check_instant("created_at", self.created_at, optional=False)
 
     @property
     def digest(self) -> str:
         """128 bits over what the recipient would get: channel, recipient and content."""
+        if not self._digest:
+            # Each worker asks several times.
+            object.__setattr__(self, "_digest", self._digested())
+        return self._digest
+
+    def _digested(self) -> str:
         content = [self.channel, self.recipient, self.subject, self.body, self.html, self.data]
         # What came later is left out where there is none: digests outlive a release.
-        later = {name: v for name, v in self._later() if v}
-        if later:
-            content.append(later)
-        return hashlib.sha256(_canonical(content)).hexdigest()[:32]
-
-    def _later(self) -> list[tuple[str, Any]]:
         files = [each.to_dict() for each in self.attachments]
-        return [("attachments", files), ("unsubscribe", self.unsubscribe)]
+        if files or self.unsubscribe:
+            later = {"attachments": files, "unsubscribe": self.unsubscribe}
+            content.append({name: value for name, value in later.items() if value})
+        return hashlib.sha256(_canonical(content).encode()).hexdigest()[:32]
 
     def expired(self, now: datetime) -> bool:
         return self.expires_at is not None and now >= self.expires_at
@@ -105,27 +117,45 @@ class Notification:
         """Bytes of its JSON form."""
         return len(json.dumps(self.to_dict(), ensure_ascii=False).encode())
 
+    @property
+    def size_at_most(self) -> int:
+        """Not less than its ``size``; cheap where there is no file."""
+        if self.attachments:
+            return self.size
+        texts = [getattr(self, name) or "" for name in _TEXTS]
+        for label in self.labels.items():
+            texts += label
+        # No character takes more than a control character, which JSON writes as \u001f.
+        return _SIZE_AROUND + self._data_size + 8 * len(texts) + 6 * sum(map(len, texts))
+
     def to_dict(self) -> dict[str, Any]:
         """The versioned JSON form; fields without a value are left out."""
         values: dict[str, Any] = {"v": VERSION}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, datetime):
-                value = value.isoformat()
-            if item.name == "labels":
-                value = dict(value) or None
-            if item.name == "attachments":
-                value = [each.to_dict() for each in value] or None
+        for name in _FIELDS:
+            value = getattr(self, name)
             if value is not None:
-                values[item.name] = value
+                values[name] = value
+        self._write_compound(values)
         return values
+
+    def _write_compound(self, values: dict[str, Any]) -> None:
+        """Those that JSON has in another form, in their places."""
+        values["created_at"] = self.created_at.isoformat()
+        if self.expires_at is not None:
+            values["expires_at"] = self.expires_at.isoformat()
+        for name in ("labels", "attachments"):
+            if not getattr(self, name):
+                del values[name]
+        if self.labels:
+            values["labels"] = dict(self.labels)
+        if self.attachments:
+            values["attachments"] = [each.to_dict() for each in self.attachments]
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
         """Reads the JSON form. Raises ``InvalidNotification``, naming the field."""
-        known = {item.name for item in fields(cls)}
-        _check_names(values, known)
-        present = {name: values[name] for name in known if name in values}
+        _check_names(values)
+        present = {name: value for name, value in values.items() if name != "v"}
         for name in ("expires_at", "created_at"):
             if name in present:
                 present[name] = parse_instant(name, present[name])
@@ -134,13 +164,19 @@ class Notification:
         return cls(**present)
 
 
-def _check_names(values: Any, known: set[str]) -> None:
-    if not isinstance(values, Mapping):
+_FIELDS: Final = tuple(item.name for item in fields(Notification) if item.init)
+_KNOWN: Final = frozenset((*_FIELDS, "v"))
+# The names with what JSON writes around them and their values; the id; two times; what is short.
+_SIZE_AROUND: Final = sum(len(name) + 8 for name in _KNOWN) + 128 + 2 * 48 + 64
+
+
+def _check_names(values: Any) -> None:
+    if type(values) is not dict and not isinstance(values, Mapping):
         raise InvalidNotification("notification", "must be an object")
     if values.get("v") != VERSION:
         raise InvalidNotification("v", f"must be {VERSION}")
     for name in values:
-        if name != "v" and name not in known:
+        if name not in _KNOWN:
             # Shown only where it can be nothing but a name.
             shown = isinstance(name, str) and _FIELD.fullmatch(name)
             raise InvalidNotification(
@@ -162,9 +198,9 @@ def parse_instant(field_name: str, value: Any) -> datetime:
         raise InvalidNotification(field_name, "must be an ISO 8601 date and time") from None
 
 
-def _canonical(value: Any) -> bytes:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return text.encode()
+_canonical: Final = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":")
+).encode
 
 
 def _check_scalars(n: Notification) -> None:
@@ -174,28 +210,12 @@ def _check_scalars(n: Notification) -> None:
         raise InvalidNotification("priority", f"must be one of {', '.join(PRIORITIES)}")
     if not isinstance(n.id, str) or not _ID.fullmatch(n.id):
         raise InvalidNotification("id", "must be 1 to 128 letters, digits, '_', ':' or '-'")
-    for name in (*_LINES, "body", "html"):
-        _check_text(name, getattr(n, name))
+    for name in _TEXTS:
+        check_text(name, getattr(n, name))
     for name in _LINES:
-        if _CONTROL.search(getattr(n, name) or ""):
+        value = getattr(n, name)
+        if value and has_control(value):
             raise InvalidNotification(name, "must not contain control characters or line breaks")
-
-
-def _check_text(name: str, value: Any) -> None:
-    if value is None and name != "recipient":
-        return
-    if not isinstance(value, str):
-        raise InvalidNotification(name, "must be text")
-    if "\x00" in value:
-        raise InvalidNotification(name, "must not contain NUL")
-    _check_encodable(name, value)
-
-
-def _check_encodable(name: str, value: str) -> None:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidNotification(name, "contains an unpaired surrogate") from None
 
 
 def _check_recipient(channel: str, recipient: str) -> None:
@@ -204,27 +224,25 @@ def _check_recipient(channel: str, recipient: str) -> None:
         raise InvalidNotification("recipient", problem)
 
 
-_ALLOWED_CONTENT = {
-    "sms": {"body"},
-    "email": {"subject", "body", "html"},
-    "webhook": {"subject", "body", "data"},
+_UNUSED_CONTENT = {
+    "sms": ("data", "html", "subject"),
+    "email": ("data",),
+    "webhook": ("html",),
 }
 
 
 def _check_content(n: Notification) -> None:
-    given = {name for name in ("subject", "body", "html", "data") if getattr(n, name) is not None}
-    for name in sorted(given - _ALLOWED_CONTENT[n.channel]):
-        raise InvalidNotification(name, f"is not used by channel {n.channel}")
+    for name in _UNUSED_CONTENT[n.channel]:
+        if getattr(n, name) is not None:
+            raise InvalidNotification(name, f"is not used by channel {n.channel}")
     if n.channel == "sms" and not n.body:
         raise InvalidNotification("body", "is required for sms")
     if n.channel == "email" and not n.subject:
         raise InvalidNotification("subject", "is required for email")
     if n.channel == "email" and not (n.body or n.html):
         raise InvalidNotification("body", "body or html is required for email")
-    if n.channel == "webhook" and not given:
+    if n.channel == "webhook" and n.subject is n.body is n.data is None:
         raise InvalidNotification("data", "data or body is required for webhook")
-    if n.data is not None:
-        _check_data(n.data)
 
 
 def _check_unsubscribe(channel: str, url: str | None) -> None:
@@ -235,43 +253,3 @@ def _check_unsubscribe(channel: str, url: str | None) -> None:
         problem = f"is not used by channel {channel}"
     if problem:
         raise InvalidNotification("unsubscribe", problem)
-
-
-def _check_data(data: Any) -> None:
-    try:
-        text = json.dumps(data, allow_nan=False, ensure_ascii=False)
-        named_by_text = _has_text_keys(data)
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidNotification("data", "must be a JSON value") from None
-    if not named_by_text:
-        raise InvalidNotification("data", "must have text for the names in objects")
-    _check_encodable("data", text)
-
-
-def _has_text_keys(value: Any) -> bool:
-    """JSON would turn other keys into text, and the digest of what arrives be another."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _has_text_keys(v) for key, v in value.items())
-    return all(map(_has_text_keys, value)) if isinstance(value, list | tuple) else True
-
-
-def _check_labels(labels: Any) -> None:
-    if not isinstance(labels, Mapping) or len(labels) > _MAX_LABELS:
-        raise InvalidNotification("labels", f"must be at most {_MAX_LABELS} names with texts")
-    for name, value in labels.items():
-        if not isinstance(name, str) or not _LABEL.fullmatch(name):
-            raise InvalidNotification("labels", "a name has characters other than A-Z a-z 0-9 _.-")
-        if not isinstance(value, str) or len(value) > _MAX_LABEL_VALUE or _CONTROL.search(value):
-            raise InvalidNotification(
-                "labels", f"{name} must be one line of at most {_MAX_LABEL_VALUE} characters"
-            )
-        _check_encodable("labels", value)
-
-
-def _check_instant(name: str, value: Any, *, optional: bool) -> None:
-    if value is None and optional:
-        return
-    if not isinstance(value, datetime):
-        raise InvalidNotification(name, "must be a date and time")
-    if value.utcoffset() is None:
-        raise InvalidNotification(name, "must have a UTC offset")

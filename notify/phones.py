@@ -31,6 +31,7 @@ _LONGEST_TEXT: Final = 64
 _DIGITS: Final = range(7, 16)
 _SHORT_CODE: Final = 6
 
+_CLEAN: Final = re.compile(r"\+[0-9]+")
 _ALLOWED: Final = re.compile(r"\(?\+?[0-9 ().\-/]*")
 _EXTENSION: Final = re.compile(
     r"[0-9][\s.()]*[;,]?\s*(?:[#;,x]|ext)[^0-9+]*[0-9]{1,6}[\s)]*$", re.IGNORECASE
@@ -107,7 +108,7 @@ def normalise(text: str, region: str | None = None) -> Phone:
     """
     if len(text) > _LONGEST_TEXT:
         raise _refused(_LONG)
-    cleaned = _cleaned(text)
+    cleaned = text if _CLEAN.fullmatch(text) else _cleaned(text)
     return _read(cleaned, None if cleaned.startswith("+") else region)
 
 

@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from notify.attaching import check_attached
-from notify.broker import Outgoing, Publisher
+from notify.broker import Outgoing
 from notify.config import Settings
 from notify.errors import InvalidNotification, NotifyError
 from notify.message import Envelope, encode
-from notify.metrics import ProcessMetrics
 from notify.notification import Notification
-from notify.publishcount import CountedPublisher
+from notify.publishcount import open_publisher
 from notify.rendering import from_template
+from notify.sizes import check_size
 from notify.smsprep import prepare_sms
 from notify.templates import Templates
 from notify.topology import EXCHANGE
@@ -111,18 +111,6 @@ class Client:
         return Outgoing(key=notification.id, exchange=EXCHANGE, message=message)
 
 
-def open_publisher(settings: Settings, metrics: ProcessMetrics | None = None) -> Publisher:
-    """A publisher for the configured brokers; it connects when it first publishes.
-
-    ``metrics`` counts what RabbitMQ answers.
-    """
-    urls, connect = settings.broker.urls, settings.broker.connect_timeout
-    confirm = settings.broker.confirm_timeout
-    if metrics is None:
-        return Publisher(urls, connect_timeout=connect, confirm_timeout=confirm)
-    return CountedPublisher(urls, connect_timeout=connect, confirm_timeout=confirm, metrics=metrics)
-
-
 def prepare(notification: Notification, settings: Settings, now: datetime) -> Notification:
     """The notification as it is to be published: a text's number and words made uniform.
 
@@ -134,17 +122,9 @@ def prepare(notification: Notification, settings: Settings, now: datetime) -> No
     if notification.expired(now):
         raise InvalidNotification("expires_at", "is in the past")
     check_size(notification, channel.send.max_bytes)
-    check_attached(settings, notification.attachments)
+    if notification.attachments:
+        check_attached(settings, notification.attachments)
     return prepare_sms(notification, settings)
-
-
-def check_size(notification: Notification, limit: int) -> None:
-    """Raises ``InvalidNotification`` when the JSON form has more than ``limit`` bytes."""
-    size = notification.size
-    if size > limit:
-        raise InvalidNotification(
-            "notification", f"has {size} bytes, {notification.channel} takes at most {limit}"
-        )
 
 
 def _drained(refused: list[Sent]) -> Iterator[Sent]:

@@ -1,9 +1,10 @@
-"""Counting what RabbitMQ answers to publishes."""
+"""Publishers for the configured brokers, and counting what RabbitMQ answers to them."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from notify.broker import Publisher
+from notify.config import Settings
 from notify.errors import (
     BrokerBlocked,
     BrokerUnavailable,
@@ -23,6 +24,18 @@ _OUTCOMES: Final[tuple[tuple[type[NotifyError], str], ...]] = (
     (BrokerBlocked, "blocked"),
     (BrokerUnavailable, "unavailable"),
 )
+
+
+def open_publisher(settings: Settings, metrics: ProcessMetrics | None = None) -> Publisher:
+    """A publisher for the configured brokers; it connects when it first publishes.
+
+    ``metrics`` counts what RabbitMQ answers.
+    """
+    urls, connect = settings.broker.urls, settings.broker.connect_timeout
+    confirm = settings.broker.confirm_timeout
+    if metrics is None:
+        return Publisher(urls, connect_timeout=connect, confirm_timeout=confirm)
+    return CountedPublisher(urls, connect_timeout=connect, confirm_timeout=confirm, metrics=metrics)
 
 
 def outcome(error: NotifyError | None) -> str:

@@ -4,6 +4,7 @@ It happens before the digest is taken, so that a repeated publish meets the same
 however its number was written, and what was published is what is sent.
 """
 
+import re
 import unicodedata
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ from notify.telemetry import mask
 from notify.texts import Prepared, named, prepare
 
 _CHANNEL: Final = "sms"
+# Of ASCII what GSM 7-bit has, each in one septet, of which a joined segment has so many.
+_PLAIN: Final = re.compile(r"[\n\r -Z_a-z]+")
+_JOINED: Final = 153
 _NAMED: Final = 5
 
 
@@ -39,13 +43,21 @@ def prepare_sms(notification: Notification, settings: Settings) -> Notification:
     if notification.channel != _CHANNEL:
         return notification
     number = phones.normalise(notification.recipient).number
-    prepared = _prepared(notification, settings.texts)
-    problem = _problem(prepared.segments, settings.texts.max_segments)
+    texts = settings.texts
+    if number == notification.recipient and _is_plain(notification.body, texts.max_segments):
+        return notification
+    prepared = _prepared(notification, texts)
+    problem = _problem(prepared.segments, texts.max_segments)
     if problem:
         raise InvalidNotification("body", problem)
     if (number, prepared.text) == (notification.recipient, notification.body):
         return notification
     return notification.evolve(recipient=number, body=prepared.text)
+
+
+def _is_plain(text: str | None, segments: int) -> bool:
+    """Whether a look tells that it stays as it is and fits: most texts are so."""
+    return text is not None and len(text) <= segments * _JOINED and bool(_PLAIN.fullmatch(text))
 
 
 def preview_sms(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from notify.broker.channel import ConfirmChannel
+from notify.broker.confirming import ConfirmChannel
 from notify.errors import NotifyError, QueueFull, Unroutable
 from tests.broker.proxy import Proxy
 from tests.broker.rabbit import Rabbit, message

@@ -1,5 +1,7 @@
 """Many publishes with a window: one result for each, whatever becomes of the others."""
 
+import threading
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -7,6 +9,7 @@ import pytest
 
 from notify.broker import Outgoing, Publisher
 from notify.errors import QueueFull, Unroutable
+from notify.message import Message
 from tests.broker.proxy import Proxy
 from tests.broker.rabbit import Rabbit, outgoing
 from tests.deployment import sms
@@ -115,3 +118,81 @@ def test_a_source_that_breaks_leaves_no_connection(
     with pytest.raises(ValueError, match="row 11"):
         list(publishing(proxy.url).publish_many(items()))
     eventually(lambda: proxy.open == 0, "no connection left", 3)
+
+
+def test_nothing_waits_for_a_source_that_is_slow(
+    rabbit: Rabbit, proxy: Proxy, publishing: Callable[..., Publisher]
+) -> None:
+    """Messages go together where they come together, and go anyway."""
+    taken = 0
+
+    def all_there() -> bool:
+        return rabbit.depth() == taken
+
+    def items() -> Iterator[Outgoing]:
+        nonlocal taken
+        for burst in (7, 1, 3, 1):
+            for _ in range(burst):
+                taken += 1
+                yield outgoing(sms())
+            eventually(all_there, "all of them in the queue")
+
+    confirmed = 0
+    for result in publishing(proxy.url).publish_many(items()):
+        confirmed += result.error is None
+        # And results come before the window is full.
+        assert confirmed > taken - 8
+    assert confirmed == taken == 12
+    eventually(
+        lambda: all(thread.name != "laggards" for thread in threading.enumerate()),
+        "no thread left",
+    )
+
+
+def test_a_broker_that_falls_silent_holds_the_source_back(
+    rabbit: Rabbit, proxy: Proxy, publishing: Callable[..., Publisher]
+) -> None:
+    taken = confirmed = 0
+
+    def items() -> Iterator[Outgoing]:
+        nonlocal taken
+        for _ in range(1000):
+            taken += 1
+            assert taken - confirmed <= 100
+            yield outgoing(sms("x" * 5000))
+
+    flowing = threading.Timer(1.0, proxy.flow)
+    for result in publishing(proxy.url).publish_many(items(), window=100):
+        assert result.error is None
+        confirmed += 1
+        if confirmed == 200:
+            proxy.pause()
+            flowing.start()
+    flowing.join()
+    assert confirmed == rabbit.depth() == 1000
+    assert proxy.accepted == 1
+
+
+@pytest.mark.slow
+def test_any_number_takes_the_same_memory(rabbit: Rabbit, publisher: Publisher) -> None:
+    total, warm = 200_000, 20_000
+
+    def items() -> Iterator[Outgoing]:
+        for number in range(total):
+            body = b"%d" % number
+            small = Message(body=body, headers={}, properties={}, routing_key="sms.normal")
+            yield Outgoing(key=number, exchange="notify", message=small)
+
+    tracemalloc.start()
+    try:
+        for count, result in enumerate(publisher.publish_many(items()), 1):
+            assert result.error is None
+            if count == warm:
+                tracemalloc.reset_peak()
+                before, _ = tracemalloc.get_traced_memory()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == total == rabbit.depth()
+    # A window of these takes less.
+    assert most - before < 2_000_000

@@ -1,6 +1,9 @@
 """The wire format: pinned exactly, because programs in other languages publish it."""
 
 import json
+import os
+import random
+import uuid
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,8 +85,42 @@ def test_the_message_is_exactly_this() -> None:
 
 def test_every_copy_has_a_task_id_of_its_own() -> None:
     envelope = Envelope(notification=make())
-    ids = {encode(envelope, now=NOW).headers["id"] for _ in range(20)}
-    assert len(ids) == 20
+    ids = {encode(envelope, now=NOW).headers["id"] for _ in range(200)}
+    assert len(ids) == 200
+    for id in ids:
+        known = uuid.UUID(id)
+        assert str(known) == id
+        assert (known.version, known.variant) == (4, uuid.RFC_4122)
+
+
+def test_a_child_makes_other_task_ids_than_its_parent() -> None:
+    envelope = Envelope(notification=make())
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        os.write(writing, encode(envelope, now=NOW).token.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read().decode() != encode(envelope, now=NOW).token
+
+
+def test_nothing_seeds_the_task_ids() -> None:
+    envelope = Envelope(notification=make())
+    tokens = set()
+    for _ in range(2):
+        random.seed(1)
+        tokens.add(encode(envelope, now=NOW).token)
+    assert len(tokens) == 2
+
+
+@given(notifications())
+def test_the_body_is_the_json_of_the_task(notification: Any) -> None:
+    message = encode(Envelope(notification=notification), now=NOW)
+    nothing = dict.fromkeys(("callbacks", "errbacks", "chain", "chord"))
+    task = [[], {"notification": notification.to_dict()}, nothing]
+    assert message.body == json.dumps(task, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 @given(notifications())

@@ -2,8 +2,9 @@
 
 import json
 import math
+import pickle
 from dataclasses import FrozenInstanceError
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -194,6 +195,43 @@ def test_the_json_form_reads_back_as_the_same_value(notification: Notification) 
     assert again == notification
     assert again.digest == notification.digest
     assert again.to_dict() == notification.to_dict()
+
+
+@given(notifications())
+def test_the_size_is_never_more_than_the_bound_for_it(notification: Notification) -> None:
+    assert notification.size <= notification.size_at_most
+
+
+@pytest.mark.parametrize("character", ["\x01", "\x7f", '"', "\\", "x", "ä", "您", "👋"])
+@pytest.mark.parametrize("length", [1, 1000])
+def test_no_character_exceeds_the_bound(character: str, length: int) -> None:
+    text, line = character * length, character.replace("\x01", "x").replace("\x7f", "x") * length
+    latest = datetime.max.replace(tzinfo=timezone(timedelta(hours=23, seconds=59, microseconds=1)))
+    beside: dict[str, Any] = {
+        "id": "i" * 128,
+        "priority": "urgent",
+        "template": line,
+        "template_version": line,
+        "created_at": latest,
+        "expires_at": latest,
+        "labels": {f"{n}" * 32: line[:256] for n in range(20)},
+    }
+    mail = make("email", subject=line, body=text, html=text, unsubscribe=URL, **beside)
+    hook = make("webhook", subject=line, body=text, data=[text] * 3, **beside)
+    for full in (mail, hook):
+        assert full.size <= full.size_at_most
+
+
+def test_the_digest_of_a_copy_is_its_own() -> None:
+    notification = make()
+    assert notification.digest == notification.digest
+    changed = notification.evolve(body=BODY + ".")
+    assert changed.digest != notification.digest
+    assert changed.evolve(body=BODY).digest == notification.digest
+    assert pickle.loads(pickle.dumps(notification)) == notification
+    # It is not a field of the value.
+    assert notification == make(id=notification.id, created_at=notification.created_at)
+    assert "digest" not in repr(notification)
 
 
 @pytest.mark.parametrize("data", [{}, [], "", 0, False, {"nested": {}}])

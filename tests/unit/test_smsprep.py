@@ -12,7 +12,9 @@ from notify.config import Settings
 from notify.config.models import SmsSettings
 from notify.errors import InvalidNotification
 from notify.notification import Notification
+from notify.segments import count
 from notify.smsprep import prepare_sms, preview_sms, recipient
+from notify.texts import prepare
 from tests.unit.configs import EMAIL, SMS, load
 
 PHONE = "+491701234567"
@@ -164,3 +166,32 @@ def test_the_section_of_the_configuration(tmp_path: Path) -> None:
     text = f'[texts]\ndefault_region = "AT"\nmax_segments = 2\ntransliterate = true\n{SMS}'
     texts = load(tmp_path, {"channels/sms.toml": text, "channels/email.toml": EMAIL}).texts
     assert (texts.default_region, texts.max_segments, texts.transliterate) == ("AT", 2, True)
+
+
+@given(
+    st.text(st.characters(max_codepoint=0x7F), min_size=1, max_size=400)
+    | st.text(st.sampled_from("Ax 1€[\n\r\u00e9e\u0301\u2019"), min_size=1, max_size=400),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_a_plain_text_is_let_through_as_a_close_look_would(
+    body: str, segments: int, transliterate: bool
+) -> None:
+    if "\x00" in body:
+        return
+    settings, text = configured(max_segments=segments, transliterate=transliterate), sms(body)
+    close = prepare(body, transliterate=transliterate)
+    if close.segments.segments > segments:
+        refused(text, settings)
+    else:
+        assert prepare_sms(text, settings).body == close.text
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in range(1, 0x80)], ids=ascii)
+def test_what_is_plain_has_one_septet(character: str) -> None:
+    full = sms(character * 153 * 2)
+    plain = count(character * 153 * 2)
+    if (plain.encoding, plain.segments) == ("gsm-7", 2):
+        assert prepare_sms(full, configured(max_segments=2)) is full
+    else:
+        refused(full, configured(max_segments=2))

@@ -1,19 +1,20 @@
 """Whether a notification may be sent, by whom, and if not now, when."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from notify.blocklist import Blocklist
+from notify.blocklist import Block, Blocklist
 from notify.broker import Publisher
 from notify.errors import PublishError, Unavailable
 from notify.message import Envelope, encode
 from notify.metrics import Metrics
 from notify.notification import Notification
-from notify.outcomes import Outcome, PermanentFailure, Reason
-from notify.routing import NoProvider, Router, Turn
+from notify.outcomes import Outcome, PermanentFailure, Reason, Receipt
+from notify.redisclient import Question
+from notify.routing import Barred, NoProvider, Router, Turn
 from notify.steps import HandBack, Pause
 from notify.telemetry import event
 from notify.topology import EXCHANGE
@@ -66,22 +67,47 @@ class Admission:
         notification = envelope.notification
         if notification.expired(self._now()):
             return EXPIRED
-        block = self._blocklist.blocked(notification)
-        if block is not None:
-            self.tell(notification, block.report)
-            return PermanentFailure(block.reason, block.detail)
         wait = self._router.throttled(notification)
         if wait > 0:
             return Later(seconds=wait, why="throttled")
-        try:
-            with self._metrics.turn_seconds.labels(*envelope.queue).time():
-                return self._router.turn(notification, pinned=envelope.provider, holding=on_trial)
-        except NoProvider as error:
-            return self._without_provider(error)
+        with self._metrics.turn_seconds.labels(*envelope.queue).time():
+            return self._turn(envelope, on_trial)
 
-    def learn(self, notification: Notification, outcome: Outcome, provider: str) -> None:
-        """Takes note of recipients that must get nothing more. Raises ``LedgerUnavailable``."""
+    def _turn(self, envelope: Envelope, on_trial: bool) -> Way | Later:
+        notification = envelope.notification
+        while True:
+            try:
+                return self._router.turn(notification, pinned=envelope.provider, holding=on_trial)
+            except Barred:
+                block = self._blocklist.blocked(notification)
+            except NoProvider as error:
+                block = self._blocklist.blocked(notification)
+                if block is None:
+                    return self._without_provider(error)
+            if block is not None:
+                return self.blocked(notification, block)
+
+    def asking(self, notification: Notification) -> Question[Block | None]:
+        """Whether it is blocked, to be asked with the claim: only that is recent enough."""
+        return self._blocklist.asking(notification)
+
+    def blocked(self, notification: Notification, block: Block) -> PermanentFailure:
+        """Why it must not be sent; whoever has to know of the block is told."""
+        self.tell(notification, block.report)
+        return PermanentFailure(block.reason, block.detail)
+
+    def learn(
+        self, notification: Notification, outcome: Outcome, provider: str
+    ) -> Sequence[Question[Any]]:
+        """Takes note of recipients that must get nothing more. Raises ``LedgerUnavailable``.
+
+        What there is to say of a success can be told with the next step.
+        """
+        if isinstance(outcome, Receipt):
+            success = self._blocklist.asking_success(notification)
+            return () if success is None else (success,)
         self.tell(notification, self._blocklist.learn(notification, outcome, provider))
+        return ()
 
     def tell(self, about: Notification, report: Notification | None) -> None:
         """Publishes a report; where that fails, the next message for the recipient does it."""

@@ -7,11 +7,12 @@ removes them. What is sent to them meanwhile is archived.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from notify.config import EndpointSettings
 from notify.notification import Notification
 from notify.outcomes import DeliveryFailure, Outcome, Reason
+from notify.redisclient import Question
 from notify.suppressions import Suppression, Suppressions
 from notify.telemetry import mask
 
@@ -53,6 +54,15 @@ class Blocklist:
         """Why it must not be sent, or None."""
         return self._block(self._suppressions.get(notification.channel, notification.recipient))
 
+    def asking(self, notification: Notification) -> Question[Block | None]:
+        """What ``blocked`` says, to be asked beside something else."""
+        channel, recipient = notification.channel, notification.recipient
+        return self._suppressions.asking(channel, recipient, self._block)
+
+    def key(self, notification: Notification) -> str:
+        """What is in Redis while, and only while, it must not be sent."""
+        return self._suppressions.key(notification.channel, notification.recipient)
+
     def blocked_of(self, notifications: Sequence[Notification]) -> list[Block | None]:
         """For each why it must not be sent, or None, in one round trip."""
         recipients = [(each.channel, each.recipient) for each in notifications]
@@ -75,6 +85,12 @@ class Blocklist:
         """
         suppression = self._learnt(notification, outcome, provider)
         return report(self._endpoints, suppression) if suppression else None
+
+    def asking_success(self, notification: Notification) -> Question[Any] | None:
+        """What is learnt from a success, if anything, to be told beside something else."""
+        if notification.channel != _CHANNEL:
+            return None
+        return self._suppressions.asking_success(notification.channel, notification.recipient)
 
     def reported(self, notification: Notification) -> None:
         """The report about the recipient of ``notification`` has been published."""

@@ -1,12 +1,14 @@
 """Claims for the threads of one worker, and what became of those that were not answered."""
 
 import secrets
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from notify.config import ChannelSettings
 from notify.errors import LedgerUnavailable
 from notify.ledger import Claim, Claimed, Ledger
 from notify.message import Envelope
+from notify.redisclient import Question
 
 _OWNER_BYTES: Final = 8
 
@@ -20,7 +22,14 @@ class Claims:
         self._rung = rung
         self._unanswered: dict[str, tuple[str, Claimed]] = {}
 
-    def claim(self, envelope: Envelope, *, redelivered: bool, provider: str) -> Claim:
+    def claim(
+        self,
+        envelope: Envelope,
+        *,
+        redelivered: bool,
+        provider: str,
+        beside: Sequence[Question[Any]] = (),
+    ) -> Claim:
         """Asks for the right to send, as a new owner. Raises ``LedgerUnavailable``."""
         send, owner = self._settings.send, secrets.token_hex(_OWNER_BYTES)
         try:
@@ -33,6 +42,7 @@ class Claims:
                 redelivered=redelivered,
                 provider=provider,
                 rung=self._rung,
+                beside=beside,
             )
         except LedgerUnavailable:
             asked = Claimed(owner=owner, generation=envelope.generation, attempt=envelope.attempt)

@@ -9,15 +9,15 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final
+from functools import partial
 
 from notify.admission import EXPIRED, Admission, Later, Way
 from notify.attemptlog import Journal, record_attempt
+from notify.blocklist import Block
 from notify.claiming import Claims
 from notify.config import ChannelSettings
 from notify.errors import InvalidNotification, LedgerUnavailable
 from notify.ledger import (
-    AttemptRecord,
     Busy,
     Claim,
     Claimed,
@@ -29,19 +29,16 @@ from notify.message import Envelope
 from notify.outcomes import (
     Outcome,
     Reason,
-    Receipt,
     TemporaryFailure,
     UnknownOutcome,
 )
 from notify.policy import Dead, Delivered, decide, rung_for
-from notify.publish import check_size
 from notify.routing import Turn
 from notify.sending import Sends
+from notify.settling import Offered, settle
+from notify.sizes import check_size
 from notify.steps import HandBack, Pause, Steps
 from notify.tools import Tools
-
-# The ledger's state for each kind of next step.
-_STATES: Final = {"delay": "waiting", "dead": "dead"}
 
 
 class Pipeline:
@@ -115,20 +112,27 @@ class Pipeline:
             if isinstance(way, Later):
                 return self._put_off(envelope, way)
             asked = time.monotonic()
-            claim = self._claim(envelope, redelivered, way)
+            claim, block = self._claim(envelope, redelivered, way)
         except LedgerUnavailable as error:
             raise Pause(str(error)) from error
         self._journal.claim(envelope, claim)
-        if isinstance(claim, Claimed):
-            self._check_lease(envelope, claim, way, asked)
-            return self._send_and_settle(envelope, claim, way)
-        self._give_back(way)
-        return self._without_send(envelope, claim)
+        if not isinstance(claim, Claimed):
+            self._give_back(way)
+            return self._without_send(envelope, claim)
+        if block is not None:
+            self._give_back(way)
+            way = self._steps.held(partial(self._admission.blocked, envelope.notification, block))
+        self._check_lease(envelope, claim, way, asked)
+        return self._send_and_settle(envelope, claim, way)
 
-    def _claim(self, envelope: Envelope, redelivered: bool, way: Way) -> Claim:
-        provider = way.name if isinstance(way, Turn) else ""
+    def _claim(self, envelope: Envelope, redelivered: bool, way: Way) -> tuple[Claim, Block | None]:
+        """The right to send, and why its recipient gets nothing all the same, if so."""
+        ask = partial(self.claims.claim, envelope, redelivered=redelivered)
+        if not isinstance(way, Turn):
+            return ask(provider=""), None
+        blocked = self._admission.asking(envelope.notification)
         try:
-            return self.claims.claim(envelope, redelivered=redelivered, provider=provider)
+            return ask(provider=way.name, beside=[blocked]), blocked.answer
         except LedgerUnavailable:
             self._give_back(way)
             raise
@@ -157,36 +161,42 @@ class Pipeline:
         return "skipped"
 
     def _send_and_settle(self, envelope: Envelope, claim: Claimed, way: Way) -> str:
-        envelope = envelope.evolve(generation=claim.generation, attempt=claim.attempt)
-        outcome, record = self._offer(envelope, claim, way)
-        tried = {record.provider}
-        while following := self._next_turn(envelope, outcome, tried):
-            self._go_on(envelope, claim, record, following)
-            outcome, record = self._offer(envelope, claim, following)
-            tried.add(record.provider)
-        step = self._decide(envelope, outcome, record.provider)
-        self._journal.attempt(envelope, record, step)
-        settled = self._steps.held(lambda: self._settle(envelope, claim, outcome, record, step))
-        if not settled:
+        envelope = _as_claimed(envelope, claim)
+        offered = self._offer(envelope, claim, way)
+        tried = {offered.record.provider}
+        while following := self._next_turn(envelope, offered.outcome, tried):
+            self._go_on(envelope, claim, offered, following)
+            offered = self._offer(envelope, claim, following)
+            tried.add(offered.record.provider)
+        step = self._decide(envelope, offered)
+        self._journal.attempt(envelope, offered.record, step)
+        kept = self.settings.send.retention
+        attempts = self._steps.held(
+            lambda: settle(self.tools.ledger, envelope, claim, offered, step, kept)
+        )
+        if attempts is None:
             raise HandBack("the lease ended before the outcome was written")
         if step is not None:
-            self._steps.publish(envelope, step)
-        return record.outcome
+            self._steps.publish(envelope, step, attempts)
+        return offered.record.outcome
 
-    def _offer(self, envelope: Envelope, claim: Claimed, way: Way) -> tuple[Outcome, AttemptRecord]:
+    def _offer(self, envelope: Envelope, claim: Claimed, way: Way) -> Offered:
         """Gives it to one provider."""
         started, begun = self.tools.now(), time.monotonic()
         if isinstance(way, Turn) and envelope.notification.expired(started):
             self.tools.router.give_back(way)  # it was long in coming
             way = EXPIRED
         if not isinstance(way, Turn):
-            return way, record_attempt(claim, way, started, "", begun)
+            return Offered(way, record_attempt(claim, way, started, "", begun))
         outcome = self._sends.send(
             way.provider, envelope.notification, claim.owner, self.settings.send.deadline
         )
-        self.tools.router.done(way, outcome, time.monotonic() - begun)
-        self._steps.held(lambda: self._admission.learn(envelope.notification, outcome, way.name))
-        return outcome, record_attempt(claim, outcome, started, way.name, begun)
+        record = record_attempt(claim, outcome, started, way.name, begun)
+        over = self.tools.router.done(way, outcome, time.monotonic() - begun)
+        learnt = self._steps.held(
+            lambda: self._admission.learn(envelope.notification, outcome, way.name)
+        )
+        return Offered(outcome, record, (*over, *learnt))
 
     def _next_turn(
         self, envelope: Envelope, outcome: Outcome, tried: Collection[str]
@@ -199,19 +209,20 @@ class Pipeline:
             return self.tools.router.next_turn(envelope.notification, tried)
         return None
 
-    def _go_on(self, envelope: Envelope, claim: Claimed, failed: AttemptRecord, turn: Turn) -> None:
+    def _go_on(self, envelope: Envelope, claim: Claimed, failed: Offered, turn: Turn) -> None:
         """Writes that one provider failed, and that another has it now."""
-        self._journal.attempt(envelope, failed, None)
+        self._journal.attempt(envelope, failed.record, None)
         asked = time.monotonic()
         try:
             going_on = self._steps.held(
                 lambda: self.tools.ledger.offer(
                     envelope.notification.id,
                     claim,
-                    failed=failed,
+                    failed=failed.record,
                     provider=turn.name,
                     lease=self.settings.send.lease,
                     retention=self.settings.send.retention,
+                    beside=failed.beside,
                 )
             )
             if not going_on:
@@ -221,7 +232,8 @@ class Pipeline:
             raise
         self._check_lease(envelope, claim, turn, asked)
 
-    def _decide(self, envelope: Envelope, outcome: Outcome, provider: str) -> NextStep | None:
+    def _decide(self, envelope: Envelope, offered: Offered) -> NextStep | None:
+        outcome = offered.outcome
         decision = decide(
             outcome,
             attempt=envelope.attempt,
@@ -236,33 +248,13 @@ class Pipeline:
         if isinstance(decision, Dead):
             return NextStep(do="dead", reason=decision.reason, detail=decision.detail)
         # No other provider could tell that it has it already.
-        pinned = provider if isinstance(outcome, UnknownOutcome) else envelope.provider
+        unknown = isinstance(outcome, UnknownOutcome)
+        pinned = offered.record.provider if unknown else envelope.provider
         rung = rung_for(decision.seconds, self.tools.rungs)
         return NextStep(do="delay", rung=rung, provider=pinned)
 
-    def _settle(
-        self,
-        envelope: Envelope,
-        claim: Claimed,
-        outcome: Outcome,
-        record: AttemptRecord,
-        step: NextStep | None,
-    ) -> bool:
-        ledger, retention = self.tools.ledger, self.settings.send.retention
-        id, digest = envelope.notification.id, envelope.notification.digest
-        if step is None and isinstance(outcome, Receipt):
-            return ledger.settle_sent(
-                id, claim, digest=digest, receipt=outcome, retention=retention
-            )
-        assert step is not None
-        unknown = step.reason == Reason.UNKNOWN_OUTCOME
-        state = "unknown" if unknown else _STATES[step.do]
-        return ledger.settle_step(
-            id, claim, state=state, attempt=record, step=step, retention=retention
-        )
-
     def _repeat_step(self, envelope: Envelope, claim: Unpublished) -> str:
-        envelope = envelope.evolve(generation=claim.generation, attempt=claim.attempt)
+        envelope = _as_claimed(envelope, claim)
         self._steps.publish(envelope, claim.step)
         self._journal.step(
             "step repeated", envelope, outcome=claim.step.do, reason=claim.step.reason
@@ -290,3 +282,9 @@ class Pipeline:
         except InvalidNotification as error:
             return str(error)
         return self.tools.router.problem(notification)
+
+
+def _as_claimed(envelope: Envelope, claim: Claimed | Unpublished) -> Envelope:
+    if (envelope.generation, envelope.attempt) == (claim.generation, claim.attempt):
+        return envelope
+    return envelope.evolve(generation=claim.generation, attempt=claim.attempt)

@@ -58,15 +58,24 @@ class Steps:
         """How many threads hold a message because its next step cannot be made durable."""
         return len(self._waiting)
 
-    def publish(self, envelope: Envelope, step: NextStep) -> None:
-        """Publishes what the ledger has as the next step, and then notes that it did."""
+    def publish(
+        self,
+        envelope: Envelope,
+        step: NextStep,
+        attempts: Sequence[dict[str, Any]] | None = None,
+    ) -> None:
+        """Publishes what the ledger has as the next step, and then notes that it did.
+
+        ``attempts`` are those that the archive is to have, unless they must be looked up.
+        """
         if step.do == "delay":
             attempt = envelope.attempt + 1
             following = envelope.evolve(attempt=attempt, alone=False, provider=step.provider)
             self.delay(following, step.rung)
         else:
             id = envelope.notification.id
-            attempts = self.held(lambda: self._ledger.attempts(id))
+            if attempts is None:
+                attempts = self.held(lambda: self._ledger.attempts(id))
             self.bury(envelope, step.reason, step.detail, attempts)
         self.held(lambda: self._clear(envelope))
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, cast
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from notify.errors import LedgerUnavailable
 from notify.ledger import scripts
@@ -18,18 +19,22 @@ from notify.ledger.values import (
     Record,
     read_claim,
     read_health,
-    read_record,
+    read_stored,
     sent_text,
 )
 from notify.message import Envelope
 from notify.outcomes import Receipt
-from notify.redisclient import open_redis, translated
+from notify.redisclient import Line, Question, Script, open_redis, translated, whatever
 
+_T = TypeVar("_T")
 _PROGRESS_KEPT = 7 * 86400
 
 
 class Ledger:
-    """What happened to each notification. Thread-safe. Methods raise ``LedgerUnavailable``."""
+    """What happened to each notification. Thread-safe. Methods raise ``LedgerUnavailable``.
+
+    What is asked or told ``beside`` something goes in the same round trip, by the same server.
+    """
 
     def __init__(
         self,
@@ -44,19 +49,20 @@ class Ledger:
         self._marker = f"{prefix}:marker"
         self._seen = 0
         self._redis = open_redis(url, timeout)
-        # Half of the time, so that the answer still comes within the timeout of the socket.
-        self._replication = Replication(self._redis, replicas, timeout=timeout / 2)
+        self._replication = Replication(self._redis, replicas)
+        self._line = Line(url, timeout)
+        # What waits for replicas keeps nothing else up.
+        self._slow_line = Line(url, timeout)
         self._many = Many(self._redis, self._key)
-        register = self._redis.register_script
-        self._claim = register(scripts.CLAIM)
-        self._settle = register(scripts.SETTLE)
-        self._clear = register(scripts.CLEAR)
-        self._read = register(scripts.READ)
-        self._mark = register(scripts.MARK)
-        self._probe = register(scripts.PROBE)
-        self._offer = register(scripts.OFFER)
-        self._release = register(scripts.RELEASE)
-        self._erase = register(ERASE)
+        self._claim = Script(scripts.CLAIM)
+        self._settle = Script(scripts.SETTLE)
+        self._clear = Script(scripts.CLEAR)
+        self._read = Script(scripts.READ)
+        self._mark = Script(scripts.MARK)
+        self._probe = Script(scripts.PROBE)
+        self._offer = Script(scripts.OFFER)
+        self._release = Script(scripts.RELEASE)
+        self._erase = Script(ERASE)
 
     def claim(
         self,
@@ -69,6 +75,7 @@ class Ledger:
         redelivered: bool = False,
         provider: str = "",
         rung: int = 5,
+        beside: Sequence[Question[Any]] = (),
     ) -> Claim:
         """Takes the right to send, for ``lease`` seconds, or says why not.
 
@@ -77,12 +84,12 @@ class Ledger:
         ``provider`` is who shall get it, and ``rung`` how many seconds to wait before an
         attempt is repeated whose worker died.
         """
-        id = envelope.notification.id
-        arguments = [
+        notification = envelope.notification
+        values = (
             owner,
             envelope.generation,
             envelope.attempt,
-            envelope.notification.digest,
+            notification.digest,
             _ms(lease),
             "resend" if resend_unknown else "archive",
             _ms(retention),
@@ -93,13 +100,12 @@ class Ledger:
             _ms(envelope.first_queued.timestamp()),
             provider,
             rung,
-        ]
-        with translated():
-            keys = [self._key(id), self._marker]
-            answer, lacking = self._replication.run(self._claim, keys, arguments)
-        claim = read_claim(owner, self._counted(answer))
+        )
+        claiming: Question[list[Any]] = self._about(self._claim, notification.id, *values)
+        lacking = self._replicated(claiming, *beside)
+        claim = read_claim(owner, self._counted(claiming.answer))
         if lacking and isinstance(claim, Claimed):
-            self.release(id, claim)
+            self.release(notification.id, claim)
             raise _too_few(lacking)
         return claim
 
@@ -112,24 +118,34 @@ class Ledger:
         provider: str,
         lease: float,
         retention: float,
+        beside: Sequence[Question[Any]] = (),
     ) -> bool:
         """Goes on to another provider within the claim; False when it was no longer ours."""
         arguments = (claim.owner, claim.generation, claim.attempt, failed.to_json(), provider)
         values = (*arguments, _ms(lease), _ms(retention), self._seen)
-        return bool(self._step(self._offer, id, *values)[0] == "ok")
+        return self._done(self._about(self._offer, id, *values), beside)
 
     def release(self, id: str, claim: Claimed) -> None:
         """Gives a claim back under which nothing was sent: whoever comes next may send."""
-        self._run(self._release, id, claim.owner, claim.generation, claim.attempt)
+        values = claim.owner, claim.generation, claim.attempt
+        self._line.ask(self._about(self._release, id, *values))
 
     def settle_sent(
-        self, id: str, claim: Claimed, *, digest: str, receipt: Receipt, retention: float
+        self,
+        id: str,
+        claim: Claimed,
+        *,
+        digest: str,
+        receipt: Receipt,
+        retention: float,
+        beside: Sequence[Question[Any]] = (),
     ) -> bool:
         """Writes a delivery; False when the claim was no longer ours."""
         text = sent_text(
             claim.generation, claim.attempt, digest, receipt.provider, receipt.provider_id
         )
-        return self._settled(id, claim, "sent", "", "", retention, text)
+        told = ("sent", "", "", _ms(retention), text)
+        return self._done(self._settling(id, claim, *told), beside)
 
     def settle_step(
         self,
@@ -140,27 +156,15 @@ class Ledger:
         attempt: AttemptRecord,
         step: NextStep,
         retention: float,
+        beside: Sequence[Question[Any]] = (),
     ) -> bool:
         """Writes an outcome and its next step, which counts as unpublished until ``clear``."""
-        return self._settled(id, claim, state, attempt.to_json(), step.to_json(), retention, "")
-
-    def _settled(
-        self,
-        id: str,
-        claim: Claimed,
-        state: str,
-        attempt: str,
-        step: str,
-        retention: float,
-        text: str,
-    ) -> bool:
-        arguments = (claim.owner, claim.generation, claim.attempt, state, attempt, step)
-        values = (*arguments, _ms(retention), text, self._seen)
-        return bool(self._step(self._settle, id, *values)[0] == "ok")
+        told = (state, attempt.to_json(), step.to_json(), _ms(retention), "")
+        return self._done(self._settling(id, claim, *told), beside)
 
     def clear(self, id: str, generation: int, attempt: int) -> None:
         """The next step of this attempt has been confirmed by the broker."""
-        self._run(self._clear, id, generation, attempt)
+        self._line.ask(self._about(self._clear, id, generation, attempt))
 
     def replay(self, replays: Sequence[Replaying]) -> list[Replayed]:
         """Opens the envelopes' generations, each in one step; one answer for each."""
@@ -175,26 +179,30 @@ class Ledger:
 
     def record(self, id: str) -> Record | None:
         """All that is known of one notification."""
-        kind, *values = self._run(self._read, id)
-        if kind == "none":
-            return None
-        fields = dict(zip(values[::2], values[1::2], strict=True)) if kind == "hash" else values[0]
-        return read_record(id, fields)
+        return self._line.get(self._about(self._read, id, read=partial(read_stored, id)))
 
     def attempts(self, id: str) -> tuple[dict[str, Any], ...]:
-        record = self.record(id)
-        return record.attempts if record else ()
+        return self._line.get(self.asking_attempts(id))
+
+    def asking_attempts(self, id: str) -> Question[tuple[dict[str, Any], ...]]:
+        """For the attempts, to be asked ``beside`` something."""
+
+        def attempts(answer: Any) -> tuple[dict[str, Any], ...]:
+            record = read_stored(id, answer)
+            return record.attempts if record else ()
+
+        return self._about(self._read, id, read=attempts)
 
     def erase(self, id: str) -> bool:
         """Forgets what providers said about it; False where nothing is known of it."""
-        return bool(self._run(self._erase, id))
+        return bool(self._line.get(self._about(self._erase, id)))
 
     def mark(self) -> None:
         """Begins to watch for lost keys; a later call changes nothing.
 
         Done when the topology is declared: no notification can be older than that.
         """
-        self._step(self._mark, "", self._seen)
+        self._counted(self._line.get(self._about(self._mark, "", self._seen)))
 
     def health(self) -> Health:
         """Whether keys were lost, and how full the server is."""
@@ -217,8 +225,8 @@ class Ledger:
     def probe(self) -> None:
         """Writes something as a claim: a server that is full or read-only still answers
         reads, and one whose replicas lag still takes writes."""
-        with translated():
-            _, lacking = self._replication.run(self._probe, [f"{self._prefix}:probe"], [])
+        probing: Question[Any] = self._probe.question([f"{self._prefix}:probe"], ())
+        lacking = self._replicated(probing)
         if lacking:
             raise _too_few(lacking)
 
@@ -247,21 +255,38 @@ class Ledger:
         return [f"Redis: {have} replicas are connected, redis.replicas asks for {wanted}"]
 
     def close(self) -> None:
-        self._redis.close()
+        for opened in (self._redis, self._line, self._slow_line):
+            opened.close()
 
     def _key(self, id: str) -> str:
         return f"{self._prefix}:n:{id}"
 
-    def _run(self, script: Callable[..., Any], id: str, *arguments: Any) -> Any:
+    def _about(
+        self, script: Script, id: str, *values: Any, read: Callable[[Any], _T] = whatever
+    ) -> Question[_T]:
+        """One notification's script."""
+        return script.question((self._key(id), self._marker), values, read)
+
+    def _settling(self, id: str, claim: Claimed, *told: Any) -> Question[list[Any]]:
+        values = (claim.owner, claim.generation, claim.attempt, *told, self._seen)
+        return self._about(self._settle, id, *values)
+
+    def _done(self, step: Question[list[Any]], beside: Sequence[Question[Any]]) -> bool:
+        """Whether a step was done, which it is where the claim is still ours."""
+        self._line.ask(step, *beside)
+        return bool(self._counted(step.answer)[0] == "ok")
+
+    def _replicated(self, *questions: Question[Any]) -> int:
+        """Asks, and says how many replicas lack what that wrote."""
         with translated():
-            return script(keys=[self._key(id), self._marker], args=list(arguments))
+            wanted = self._replication.awaited()
+        if not wanted:
+            return self._line.ask(*questions)
+        return max(0, wanted - self._slow_line.ask(*questions, replicas=wanted))
 
-    def _step(self, script: Callable[..., Any], id: str, *arguments: Any) -> list[Any]:
-        """Runs a script that counts the ledger's steps; its answer without the count."""
-        return self._counted(self._run(script, id, *arguments))
-
-    def _counted(self, counted: Any) -> list[Any]:
-        steps, *answer = cast("list[Any]", counted)
+    def _counted(self, counted: list[Any]) -> list[Any]:
+        """The answer of a script that counts the ledger's steps, without the count."""
+        steps, *answer = counted
         # Threads may pass each other here: a lower value is only remembered a moment longer.
         self._seen = max(self._seen, steps)
         return answer

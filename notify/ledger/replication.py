@@ -7,7 +7,7 @@ and the message would be sent a second time. ``WAIT`` makes that unlikely, not i
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import redis
 
@@ -22,12 +22,10 @@ class Replication:
         server: redis.Redis,
         wanted: int | None,
         *,
-        timeout: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._server = server
         self._wanted = wanted
-        self._timeout = timeout
         self._clock = clock
         self._found = 0
         self._next_look = clock()
@@ -43,30 +41,3 @@ class Replication:
 
     def connected(self) -> int:
         return int(self._server.info("replication")["connected_slaves"])
-
-    def run(self, script: Any, keys: list[str], arguments: list[Any]) -> tuple[Any, int]:
-        """Runs a script and waits for replicas: its answer, and how many replicas lack.
-
-        One round trip. ``WAIT`` counts the writes of its own connection only, so both go
-        over the same one.
-        """
-        wanted = self.awaited()
-        if not wanted:
-            return script(keys=keys, args=arguments), 0
-        answer, have = self._both(script, keys, arguments, wanted)
-        if isinstance(answer, redis.exceptions.NoScriptError):
-            self._server.script_load(script.script)
-            answer, have = self._both(script, keys, arguments, wanted)
-        for value in (answer, have):
-            if isinstance(value, redis.RedisError):
-                raise value
-        return answer, max(0, wanted - have)
-
-    def _both(
-        self, script: Any, keys: list[str], arguments: list[Any], wanted: int
-    ) -> tuple[Any, Any]:
-        with self._server.pipeline(transaction=False) as both:
-            both.evalsha(script.sha, len(keys), *keys, *arguments)
-            both.execute_command("WAIT", wanted, int(self._timeout * 1000))
-            answers = both.execute(raise_on_error=False)
-        return answers[0], answers[1]

@@ -64,11 +64,14 @@ local key, owner, g, a, digest = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(A
 local lease, policy, retention = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local now = now_ms()
 local steps = count_step(tonumber(ARGV[10]))
-local function begin(generation, attempt)
+local function begin(generation, attempt, fresh)
   redis.call('HSET', key, 's', 'sending', 'g', generation, 'a', attempt, 'd', digest,
-    'o', owner, 'l', now + lease, 'k', ARGV[8], 'q', ARGV[9], 't', now, 'p', ARGV[13])
-  redis.call('HSETNX', key, 'c', now)
-  redis.call('HDEL', key, 'u', 'n', 'x')
+    'o', owner, 'l', now + lease, 'k', ARGV[8], 'q', ARGV[9], 'p', ARGV[13], 't', now,
+    fresh and 'c' or 't', now)
+  if not fresh then
+    redis.call('HSETNX', key, 'c', now)
+    redis.call('HDEL', key, 'u', 'n', 'x')
+  end
   redis.call('PEXPIRE', key, retention)
   return {'claimed', generation, attempt}
 end
@@ -99,7 +102,7 @@ local function answer()
 local what = kind(key)
 if what == 'none' then
   if tonumber(ARGV[12]) >= tonumber(redis.call('HGET', KEYS[2], 'born')) then
-    return begin(g, a)
+    return begin(g, a, true)
   end
   -- Older than the last loss of keys: its record may have been among them.
   if ARGV[11] == '1' then
@@ -107,7 +110,7 @@ if what == 'none' then
       'the ledger lost its record; it was delivered before', now)
   end
   redis.call('HINCRBY', KEYS[2], 'risk', 1)
-  return begin(g, a)
+  return begin(g, a, true)
 end
 if what == 'string' then
   local sent = split(redis.call('GET', key))

@@ -160,6 +160,15 @@ def read_record(notification_id: str, value: str | dict[str, str]) -> Record:
     return _unfinished(notification_id, value)
 
 
+def read_stored(notification_id: str, answer: Sequence[Any]) -> Record | None:
+    """What the script that reads a record answered."""
+    kind, *values = answer
+    if kind == "none":
+        return None
+    fields = dict(zip(values[::2], values[1::2], strict=True)) if kind == "hash" else values[0]
+    return read_record(notification_id, fields)
+
+
 def sent_text(generation: int, attempt: int, digest: str, provider: str, provider_id: str) -> str:
     """The short form of a delivered record, with ``%.0f`` where the script puts the time."""
     # A provider's id is free text: what would break the format, or grow it, is left out.

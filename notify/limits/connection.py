@@ -1,11 +1,9 @@
-"""The Redis connection of the limits, and its scripts."""
+"""The Redis connection of the limits."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from notify.redisclient import open_redis, translated
-
-Script = Callable[[Sequence[str], Sequence[Any]], Any]
+from notify.redisclient import Line, Question, Script
 
 
 class Connection:
@@ -17,24 +15,28 @@ class Connection:
 
     def __init__(self, url: str, *, timeout: float, clock: Callable[[], float] | None) -> None:
         self._clock = clock
-        self._redis = open_redis(url, timeout)
+        self._line = Line(url, timeout)
 
-    def script(self, text: str) -> Script:
-        """A script to call with keys and arguments, raising ``LedgerUnavailable``.
+    def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        """What a script answers. Raises ``LedgerUnavailable``.
 
         Its first argument is the time in microseconds, empty for the server's own.
         """
-        registered = self._redis.register_script(text)
+        question: Question[Any] = self.asking(script, keys, arguments)
+        return self._line.get(question)
 
-        def run(keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-            now = "" if self._clock is None else micros(self._clock())
-            with translated():
-                return registered(keys=list(keys), args=[now, *arguments])
+    def asking(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[Any], *, needed: bool = True
+    ) -> Question[Any]:
+        """The same, to be asked beside something else by the same server."""
+        now = "" if self._clock is None else micros(self._clock())
+        return script.question(keys, (now, *arguments), needed=needed)
 
-        return run
+    def ask(self, questions: Sequence[Question[Any]]) -> None:
+        self._line.ask(*questions)
 
     def close(self) -> None:
-        self._redis.close()
+        self._line.close()
 
 
 def micros(seconds: float) -> int:

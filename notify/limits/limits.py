@@ -12,6 +12,7 @@ from notify.limits import breaking, pacing, throttling
 from notify.limits.connection import Connection, micros
 from notify.limits.days import day_starts
 from notify.limits.values import Account, Denied, Granted, Mode, Sample, State, read_state
+from notify.redisclient import Question, Script
 
 LONGEST_HOLD = 300.0
 _SHORTEST_HOLD = 0.05
@@ -39,18 +40,24 @@ class Limits:
         self._clock = clock or time.time
         self._chance = chance
         self._connection = Connection(url, timeout=timeout, clock=clock)
-        script = self._connection.script
-        self._reserve = script(pacing.RESERVE)
-        self._release = script(pacing.RELEASE)
-        self._slow_down = script(pacing.SLOW_DOWN)
-        self._throttle = script(throttling.THROTTLE)
-        self._report = script(breaking.REPORT)
-        self._states = script(breaking.STATES)
-        self._probe = script(breaking.PROBE)
-        self._set_mode = script(breaking.SET_MODE)
+        self._reserve = Script(pacing.RESERVE)
+        self._release = Script(pacing.RELEASE)
+        self._slow_down = Script(pacing.SLOW_DOWN)
+        self._throttle = Script(throttling.THROTTLE)
+        self._report = Script(breaking.REPORT)
+        self._states = Script(breaking.STATES)
+        self._probe = Script(breaking.PROBE)
+        self._set_mode = Script(breaking.SET_MODE)
 
     def reserve(
-        self, account: Account, limits: LimitSettings, *, cost: float, urgent: bool, lease: float
+        self,
+        account: Account,
+        limits: LimitSettings,
+        *,
+        cost: float,
+        urgent: bool,
+        lease: float,
+        unless: str | None = None,
     ) -> Granted | Denied:
         """Takes a turn to send, from all limits or from none.
 
@@ -59,11 +66,14 @@ class Limits:
         wait for what normal ones took within that quarter second (and for the message that
         took the last of it, where one costs more). ``cost`` is in units of the rate and of
         the daily cap. The token in flight ends by itself ``lease`` seconds after the slot.
+        Where there is a key ``unless`` in Redis, nothing is given out.
         """
         token = f"{random.getrandbits(96):024x}"
         keys = self._keys(account, "pace", "normal", "urgent")
+        if unless is not None:
+            keys.append(unless)
         values = (token, int(urgent), cost, micros(lease), *self._bounds(limits))
-        answer = self._reserve(keys, values)
+        answer = self._connection.run(self._reserve, keys, values)
         what, wait = answer[0], answer[1] / 1e6
         if what == "concurrency":
             return Denied(why=what, wait=0.05 + 0.2 * self._chance())
@@ -82,14 +92,27 @@ class Limits:
         What was not used is given back: the daily count, and the slot if it is still the
         last that was given out.
         """
+        self._connection.ask(self.asking_release(account, granted, limits, unused=unused))
+
+    def asking_release(
+        self,
+        account: Account,
+        granted: Granted,
+        limits: LimitSettings,
+        *,
+        unused: bool,
+        needed: bool = True,
+    ) -> list[Question[Any]]:
+        """What ``release`` does, if anything, to be done beside something else."""
         taken = granted.day or granted.after
         if limits.concurrency is None and not (unused and taken):
-            return
+            return []
         priority = "urgent" if granted.urgent else "normal"
         count = "du" if granted.urgent else "dn"
-        values = (granted.token, int(unused), granted.cost, count)
+        taken_then = granted.day, granted.before, granted.after
+        values = (granted.token, int(unused), granted.cost, count, *taken_then)
         keys = self._keys(account, "pace", priority)
-        self._release(keys, (*values, granted.day, granted.before, granted.after))
+        return [self._connection.asking(self._release, keys, values, needed=needed)]
 
     def slow_down(
         self, account: Account, limits: LimitSettings, *, retry_after: float | None
@@ -104,15 +127,24 @@ class Limits:
         wanted = retry_after if retry_after and retry_after > 0 else 1.0
         hold = max(_SHORTEST_HOLD, min(wanted, LONGEST_HOLD))
         rate = "" if limits.rate is None else limits.rate
-        self._slow_down(self._keys(account, "pace", "breaker"), (micros(hold), rate))
+        keys = self._keys(account, "pace", "breaker")
+        self._connection.run(self._slow_down, keys, (micros(hold), rate))
 
     def throttle(
-        self, channel: str, recipient: str, digest: str, id: str, settings: ThrottleSettings
+        self,
+        channel: str,
+        recipient: str,
+        digest: str,
+        id: str,
+        settings: ThrottleSettings,
+        *,
+        unless: str | None = None,
     ) -> float:
         """Counts a notification for its recipient: 0.0, or the seconds until there is room.
 
         Where any window is full nothing is counted, and what is counted is not counted
-        again: a retry and a duplicate have the ``id`` of the first.
+        again: a retry and a duplicate have the ``id`` of the first. Nor is it where there is
+        a key ``unless`` in Redis.
         """
         keys: list[str] = []
         values: list[Any] = [id]
@@ -122,7 +154,11 @@ class Limits:
                 keys.append(f"{self._prefix}:t:{_hash(channel, recipient, *content)}")
                 values.append(len(wanted))
                 values += [n for w in wanted for n in (w.messages, micros(w.per))]
-        return float(self._throttle(keys, values)) / 1e6 if keys else 0.0
+        if not keys:
+            return 0.0
+        if unless is not None:
+            keys.append(unless)
+        return float(self._connection.run(self._throttle, keys, values)) / 1e6
 
     def report(
         self,
@@ -151,7 +187,7 @@ class Limits:
         Nobody else may for so many seconds, or until the probe's outcome is reported.
         """
         keys = self._keys(account, "breaker")
-        return bool(self._probe(keys, (owner, micros(seconds))))
+        return bool(self._connection.run(self._probe, keys, (owner, micros(seconds))))
 
     def set_mode(
         self, account: Account, mode: Mode, *, by: str, until_seconds: float | None = None
@@ -167,7 +203,7 @@ class Limits:
         if until_seconds is not None and until_seconds <= 0:
             raise InvalidInput("until: must be in the future")
         until = "" if until_seconds is None else micros(until_seconds)
-        self._set_mode(self._keys(account, "mode"), (mode, by, until))
+        self._connection.run(self._set_mode, self._keys(account, "mode"), (mode, by, until))
 
     def close(self) -> None:
         self._connection.close()
@@ -177,13 +213,14 @@ class Limits:
         return [f"{own}:{name}" for name in names]
 
     def _read(
-        self, script: Callable[..., Any], channel: str, names: Iterable[str], values: Sequence[Any]
+        self, script: Script, channel: str, names: Iterable[str], values: Sequence[Any]
     ) -> dict[str, State]:
         keys = []
         for name in names:
             account = Account(channel=channel, provider=name)
             keys += self._keys(account, "breaker", "pace", "normal", "urgent", "mode")
-        return dict(zip(names, map(read_state, script(keys, values)), strict=True))
+        states = map(read_state, self._connection.run(script, keys, values))
+        return dict(zip(names, states, strict=True))
 
     def _bounds(self, limits: LimitSettings) -> list[Any]:
         """The limits as the script wants them: empty where there is none."""

@@ -39,13 +39,14 @@ local function slowness(f, hold)
 end
 """
 
-# KEYS: pace, normal, urgent
+# KEYS: pace, normal, urgent, and perhaps one which, while it is there, forbids it
 # ARGV: now, token, urgent (1 or 0), cost, lease, rate, burst, most in flight, most normal,
 #       most a day, most normal a day (empty: not limited), starts of days
 RESERVE: Final = (
     CLOCK
     + SLOWNESS
     + """
+if KEYS[4] and redis.call('EXISTS', KEYS[4]) == 1 then return {'barred', 0} end
 local pace, urgent, cost = KEYS[1], ARGV[3] == '1', tonumber(ARGV[4])
 local rate, in_flight, a_day = tonumber(ARGV[6]), tonumber(ARGV[8]), tonumber(ARGV[10])
 local r = redis.call('HMGET', pace, 'tat', 'turn', 'day', 'dn', 'du', 'f', 'hold', 'base', 'seen')

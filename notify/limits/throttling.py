@@ -8,7 +8,7 @@ from typing import Final
 
 from notify.limits.pacing import CLOCK
 
-# KEYS: one or two sets
+# KEYS: one or two sets, and perhaps one key more which, while it is there, forbids it
 # ARGV: now, id, then for each set: how many windows, and of each the most messages and its length
 THROTTLE: Final = (
     CLOCK
@@ -16,6 +16,10 @@ THROTTLE: Final = (
 local id, at = ARGV[2], 3
 local wait, longest = 0, {}
 for k, key in ipairs(KEYS) do
+  if not ARGV[at] then
+    if redis.call('EXISTS', key) == 1 then return 0 end
+    break
+  end
   local windows, span = tonumber(ARGV[at]), 0
   for w = 1, windows do span = math.max(span, tonumber(ARGV[at + 2 * w])) end
   redis.call('ZREMRANGEBYSCORE', key, '-inf', exact(now - span))

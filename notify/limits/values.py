@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 Mode = Literal["enabled", "draining", "disabled"]
 Breaker = Literal["closed", "open", "half_open"]
-Why = Literal["rate", "concurrency", "daily", "slowed"]
+Why = Literal["rate", "concurrency", "daily", "slowed", "barred"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -38,6 +38,10 @@ class NoProvider(Exception):
         self.everywhere = everywhere
 
 
+class Barred(Exception):
+    """The notification must not be sent at all, and has taken nobody's turn."""
+
+
 def in_order(
     standings: Sequence[Standing], *, pinned: str, tried: Collection[str], draw: float
 ) -> list[Standing]:

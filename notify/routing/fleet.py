@@ -24,6 +24,10 @@ _MANY: Final = 5
 _ASK_AGAIN: Final = 1.0
 
 
+# Standings, and what they were made of.
+_Known = tuple[Mapping[str, State], Mapping[str, AnyProvider], Sequence[Standing]]
+
+
 class Opening(Enum):
     """How far the consumer of a channel may be open."""
 
@@ -54,6 +58,7 @@ class Fleet:
         self._clock = clock
         self._states: Mapping[str, State] = {}
         self._exhausted: dict[tuple[str, bool], float] = {}
+        self._known: dict[bool, _Known] = {}
         self._ask_again: dict[str, float] = {}
         self._permit_lock = threading.Lock()
         self._tally = Tally()
@@ -149,11 +154,21 @@ class Fleet:
         state = self._states.get(name)
         return state is not None and state.slowed
 
-    def standings(self, urgent: bool) -> list[Standing]:
+    def standings(self, urgent: bool) -> Sequence[Standing]:
         """Every provider, in the order of the configuration."""
+        states, providers = self._states, self._providers
+        if self._exhausted:
+            return self._stand(providers, urgent)
+        # They change with a report, and are asked for with each message.
+        known = self._known.get(urgent)
+        if known is None or known[0] is not states or known[1] is not providers:
+            known = self._known[urgent] = states, providers, self._stand(providers, urgent)
+        return known[2]
+
+    def _stand(self, providers: Mapping[str, AnyProvider], urgent: bool) -> Sequence[Standing]:
         return [
             Standing(name=name, weight=each.weight, availability=self._availability(name, urgent))
-            for name, each in self._providers.items()
+            for name, each in providers.items()
         ]
 
     def _availability(self, name: str, urgent: bool) -> Availability:

@@ -2,23 +2,23 @@
 
 import logging
 import random
-import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from notify.channels import Provider
 from notify.config import AnyProvider, ChannelSettings, ThrottleSettings
-from notify.config.matches import candidates
 from notify.errors import LedgerUnavailable
 from notify.limits import Account, Denied, Granted, Limits
 from notify.notification import Notification
 from notify.outcomes import DeliveryFailure, Outcome
-from notify.routing.choice import Availability, NoProvider, Standing, in_order, why_none
+from notify.redisclient import Question
+from notify.routing.choice import Availability, Barred, NoProvider, Standing, in_order, why_none
 from notify.routing.cost import cost
 from notify.routing.fleet import Fleet
+from notify.routing.lanes import Lane, Lanes
 from notify.spelling import canonical
 from notify.telemetry import event
 
@@ -46,27 +46,11 @@ class Turn:
         return self.provider.name
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Lane:
-    """One provider, and the lock by which one thread at a time asks for its next slot."""
-
-    provider: Provider
-    settings: AnyProvider
-    lock: threading.Lock
-
-
-def _beyond_a_day(settings: AnyProvider, notification: Notification, urgent: bool) -> bool:
-    limits = settings.limits
-    if limits.daily is None:
-        return False
-    most = limits.daily if urgent else limits.for_normal(limits.daily)
-    return cost(notification, limits.unit) > most
-
-
 class Router:
     """The providers of one channel, for the threads of one worker. Thread-safe.
 
-    ``pause`` waits that many seconds and answers whether the worker is stopping.
+    ``pause`` waits that many seconds and answers whether the worker is stopping. ``bar`` names
+    what is in Redis while a notification must not be sent: then nothing is taken for it.
     """
 
     def __init__(
@@ -78,32 +62,28 @@ class Router:
         lease: float,
         throttle: ThrottleSettings,
         pause: Callable[[float], bool],
+        bar: Callable[[Notification], str] | None = None,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.fleet = fleet
-        self._lanes = {
-            name: Lane(provider=provider, settings=settings, lock=threading.Lock())
-            for name, (provider, settings) in providers.items()
-        }
+        self._lanes = Lanes.of(providers)
         self._limits = limits
         self._lease = lease
         self._throttle = throttle
         self._pause = pause
+        self._bar = bar
         self._draw = draw
         self._clock = clock
 
     def adopt(self, settings: ChannelSettings) -> None:
         """The same providers, perhaps in another order, with other limits."""
-        own = {each.name: each for each in settings.providers}
-        self._lanes = {
-            name: replace(self._lanes[name], settings=each) for name, each in own.items()
-        }
+        self._lanes = self._lanes.adopt(settings.providers)
         self._throttle = settings.throttle
         self.fleet.adopt(settings.providers)
 
     def throttled(self, notification: Notification) -> float:
-        """Seconds until its recipient may have one more; 0 where it may now.
+        """Seconds until its recipient may have one more; 0 where it may now, or never.
 
         Raises ``LedgerUnavailable``.
         """
@@ -116,23 +96,22 @@ class Router:
             notification.digest,
             notification.id,
             settings,
+            unless=self._barred_by(notification),
         )
+
+    def _barred_by(self, notification: Notification) -> str | None:
+        return None if self._bar is None else self._bar(notification)
 
     def problem(self, notification: Notification) -> str | None:
         """Why no provider will ever send it."""
-        urgent = notification.priority == "urgent"
-        names = self._candidates(notification)
-        if not names:
-            return "recipient: no provider is configured for it"
-        if all(_beyond_a_day(self._lanes[name].settings, notification, urgent) for name in names):
-            return "is more than any provider sends in a day"
-        return None
+        return self._lanes.problem(notification)
 
     def turn(self, notification: Notification, *, pinned: str = "", holding: bool = False) -> Turn:
         """Waits for a turn with the best provider.
 
         Raises ``NoProvider`` when none may be used (``holding``: only after twenty minutes of
-        that, or when others could be) or the worker is stopping, and ``LedgerUnavailable``.
+        that, or when others could be) or the worker is stopping, ``Barred`` where that is found
+        out on the way, and ``LedgerUnavailable``.
         """
         give_up = self._clock() + _LONGEST_WAIT
         while self._clock() < give_up:
@@ -147,7 +126,7 @@ class Router:
 
     def _its_trial(self, notification: Notification) -> bool:
         """Whether it keeps no provider waiting that is on trial and not for its recipient."""
-        own = self._candidates(notification)
+        own = self._lanes.candidates(notification)
         standings = self.fleet.standings(notification.priority == "urgent")
         ready = (Availability.USABLE, Availability.ON_TRIAL)
         return not any(s.availability in ready for s in standings if s.name not in own)
@@ -163,19 +142,18 @@ class Router:
 
         Raises ``LedgerUnavailable``.
         """
-        turn, _ = self._try(notification, "", tried, 0.0)
-        if turn is not None and turn.granted and turn.granted.wait > _SHORT_WAIT:
+        with suppress(NoProvider, Barred):
+            turn, _ = self._try(notification, "", tried, 0.0)
+            if turn is None or turn.granted is None or turn.granted.wait <= _SHORT_WAIT:
+                return turn and self._when_it_comes(turn)
             self.give_back(turn)
-            return None
-        with suppress(NoProvider):
-            return turn and self._when_it_comes(turn)
         return None
 
     def _try(
         self, notification: Notification, pinned: str, tried: Collection[str], patience: float
     ) -> tuple[Turn | None, float | None]:
         """A turn, or how long to wait before the next try; neither where no provider is left."""
-        own = self._candidates(notification)
+        own = self._lanes.candidates(notification)
         everyone = self.fleet.standings(notification.priority == "urgent")
         standings = [each for each in everyone if each.name in own]
         for standing in in_order(standings, pinned=pinned, tried=tried, draw=self._draw()):
@@ -186,10 +164,6 @@ class Router:
                 return None, answer
         return None, None
 
-    def _candidates(self, notification: Notification) -> Collection[str]:
-        own = [lane.settings for lane in self._lanes.values()]
-        return {each.name for each in candidates(own, notification)}
-
     def _ask(
         self, standing: Standing, notification: Notification, patience: float
     ) -> Turn | float | None:
@@ -199,28 +173,38 @@ class Router:
             return self._slot(lane, notification, patience)
         if not self.fleet.take_permit(standing.name):
             return None
-        answer = self._slot(lane, notification, patience)
-        if isinstance(answer, Turn):
-            return replace(answer, trial=True)
-        self.fleet.return_permit(standing.name)
-        return answer
+        answer = None
+        try:
+            answer = self._slot(lane, notification, patience)
+        finally:
+            if not isinstance(answer, Turn):
+                self.fleet.return_permit(standing.name)
+        return replace(answer, trial=True) if isinstance(answer, Turn) else answer
 
     def _slot(self, lane: Lane, notification: Notification, patience: float) -> Turn | float | None:
-        if not (lane.settings.limits.any or self.fleet.slowed(lane.settings.name)):
+        if not (lane.limited or self.fleet.slowed(lane.settings.name)):
             return self._turn(lane, None)
+        if not lane.short:
+            return self._next_slot(lane, notification, patience)
         # One thread at a time asks; the others would ask in vain.
         if not lane.lock.acquire(timeout=patience):
             return 0.0
         try:
-            answer = self._reserve(lane, notification)
-            if isinstance(answer, Granted):
-                return self._turn(lane, answer)
-            if answer is not None and patience:
-                self._pause(min(answer, patience))
-                return 0.0
-            return answer
+            return self._next_slot(lane, notification, patience)
         finally:
             lane.lock.release()
+
+    def _next_slot(
+        self, lane: Lane, notification: Notification, patience: float
+    ) -> Turn | float | None:
+        answer = self._reserve(lane, notification)
+        lane.short = not isinstance(answer, Granted) or answer.wait > 0
+        if isinstance(answer, Granted):
+            return self._turn(lane, answer)
+        if answer is not None and patience:
+            self._pause(min(answer, patience))
+            return 0.0
+        return answer
 
     def _turn(self, lane: Lane, granted: Granted | None) -> Turn:
         turn = self.fleet.breaker_turn(lane.settings.name)
@@ -235,9 +219,12 @@ class Router:
             cost=cost(notification, limits.unit),
             urgent=urgent,
             lease=self._lease,
+            unless=self._barred_by(notification),
         )
         if not isinstance(answer, Denied):
             return answer
+        if answer.why == "barred":
+            raise Barred
         if answer.why == "daily":
             self.fleet.exhaust(name, urgent=urgent, seconds=answer.wait)
             return None
@@ -249,21 +236,28 @@ class Router:
             raise NoProvider("the worker is stopping")
         return turn
 
-    def done(self, turn: Turn, outcome: Outcome, seconds: float) -> None:
-        """What came of a turn, and how long it took. Never raises."""
+    def done(self, turn: Turn, outcome: Outcome, seconds: float) -> Sequence[Question[Any]]:
+        """What came of a turn, and how long it took. Never raises.
+
+        Returns what is to be told Redis beside the next step, so that the turn is over there.
+        """
         failure = outcome if isinstance(outcome, DeliveryFailure) else None
         faulty = failure is not None and failure.at_provider
-        with suppress(LedgerUnavailable):
-            if failure is not None and failure.slow_down:
+        if failure is not None and failure.slow_down:
+            with suppress(LedgerUnavailable):
                 self._slow_down(turn.name, failure)
-            if turn.granted is not None:
-                self._release(turn.name, turn.granted, unused=False)
         self.fleet.note(
             turn.name,
             failed=faulty,
             seconds=seconds,
             breaker_turn=turn.breaker_turn,
             trial=turn.trial,
+        )
+        if turn.granted is None:
+            return ()
+        account, limits = self._account(turn.name), self._lanes[turn.name].settings.limits
+        return self._limits.asking_release(
+            account, turn.granted, limits, unused=False, needed=False
         )
 
     def _slow_down(self, name: str, failure: DeliveryFailure) -> None:
@@ -276,13 +270,11 @@ class Router:
         """Nothing was sent in this turn. Never raises."""
         if turn.trial:
             self.fleet.return_permit(turn.name)
+        if turn.granted is None:
+            return
+        account, limits = self._account(turn.name), self._lanes[turn.name].settings.limits
         with suppress(LedgerUnavailable):
-            if turn.granted is not None:
-                self._release(turn.name, turn.granted, unused=True)
-
-    def _release(self, name: str, granted: Granted, *, unused: bool) -> None:
-        account = self._account(name)
-        self._limits.release(account, granted, self._lanes[name].settings.limits, unused=unused)
+            self._limits.release(account, turn.granted, limits, unused=True)
 
     def _account(self, name: str) -> Account:
         return Account(channel=self.fleet.channel, provider=name)

@@ -52,24 +52,26 @@ return redis.call('DEL', entry)
 """
 )
 
-# ARGV: now, digest, recipient, ok (1 or 0), how long until it is given up, after how many
-#       failures at least, the reason and the source then, unreported (1 or 0)
+# ARGV: now, digest
+SUCCEEDED: Final = """
+redis.call('DEL', KEYS[3])
+redis.call('ZREM', KEYS[4], ARGV[2])
+"""
+
+# ARGV: now, digest, recipient, how long until it is given up, after how many failures at least,
+#       the reason and the source then, unreported (1 or 0)
 NOTE: Final = (
     _START
     + """
-if ARGV[4] == '1' then
-  end_streak()
-  return {}
-end
 if redis.call('EXISTS', entry) == 1 then return {} end
-local give_up_after = tonumber(ARGV[5])
+local give_up_after = tonumber(ARGV[4])
 local r = redis.call('HMGET', streak, 'first', 'failures')
 local first, failures = tonumber(r[1]), tonumber(r[2]) or 0
 -- Later than now by more than clocks differ: the server's clock has been put back since.
 if not first or first > now + 5e6 then first, failures = now, 0 end
 failures = failures + 1
-if failures >= tonumber(ARGV[6]) and now - first >= give_up_after then
-  return suppress(ARGV[3], ARGV[7], ARGV[8], '', ARGV[9])
+if failures >= tonumber(ARGV[5]) and now - first >= give_up_after then
+  return suppress(ARGV[3], ARGV[6], ARGV[7], '', ARGV[8])
 end
 -- A streak without a failure for so long is no longer one.
 local kept = 2 * give_up_after

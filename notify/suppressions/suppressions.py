@@ -1,10 +1,11 @@
 """The suppressions over a Redis connection."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from notify.errors import InvalidInput
-from notify.redisclient import open_redis, translated
+from notify.redisclient import Line, Question, Script, open_redis, translated, whatever
 from notify.suppressions import scripts
 from notify.suppressions.recipients import check, digest
 from notify.suppressions.values import (
@@ -15,6 +16,7 @@ from notify.suppressions.values import (
     read_suppression,
 )
 
+_T = TypeVar("_T")
 _Found = TypeVar("_Found")
 _ERASED = "erased"
 
@@ -24,6 +26,7 @@ class Suppressions:
 
     Thread-safe. Every change is one atomic step, by the Redis server's clock. Methods raise
     ``LedgerUnavailable``. Recipients may be spelled in any way that reaches the same one.
+    What is to be asked beside something else goes in the same round trip, by the same server.
     """
 
     def __init__(
@@ -38,12 +41,13 @@ class Suppressions:
         self._prefix = prefix
         self._clock = clock
         self._redis = open_redis(url, timeout)
-        register = self._redis.register_script
-        self._add = register(scripts.ADD)
-        self._remove = register(scripts.REMOVE)
-        self._note = register(scripts.NOTE)
-        self._reported = register(scripts.REPORTED)
-        self._erase = register(scripts.ERASE)
+        self._line = Line(url, timeout)
+        self._add = Script(scripts.ADD)
+        self._remove = Script(scripts.REMOVE)
+        self._note = Script(scripts.NOTE)
+        self._succeeded = Script(scripts.SUCCEEDED)
+        self._reported = Script(scripts.REPORTED)
+        self._erase = Script(scripts.ERASE)
 
     def add(
         self,
@@ -69,23 +73,35 @@ class Suppressions:
 
     def remove(self, channel: str, recipient: str) -> bool:
         """Sends to it again, and forgets its failures; False where it was not suppressed."""
-        return bool(self._run(self._remove, channel, recipient))
+        return bool(self._line.get(self._about(self._remove, channel, recipient)))
 
     def get(self, channel: str, recipient: str) -> Suppression | None:
         """Whether, and why, a recipient gets nothing."""
-        name = digest(channel, recipient)
-        with translated():
-            values = cast("dict[str, str]", self._redis.hgetall(self._keys(channel, name)[0]))
-        return read_suppression(channel, name, values)
+        return self._line.get(self.asking(channel, recipient))
 
     def get_many(self, recipients: Sequence[tuple[str, str]]) -> list[Suppression | None]:
         """For each pair of a channel and a recipient what ``get`` says, in one round trip."""
-        named = [(channel, digest(channel, recipient)) for channel, recipient in recipients]
-        with translated(), self._redis.pipeline(transaction=False) as pipe:
-            for channel, name in named:
-                pipe.hgetall(self._keys(channel, name)[0])
-            found = pipe.execute()
-        return [read_suppression(*pair, values) for pair, values in zip(named, found, strict=True)]
+        questions: list[Question[Suppression | None]] = [self.asking(*each) for each in recipients]
+        self._line.ask(*questions)
+        return [each.answer for each in questions]
+
+    def asking(
+        self,
+        channel: str,
+        recipient: str,
+        then: Callable[[Suppression | None], _T] = whatever,
+    ) -> Question[_T]:
+        """What ``get`` says, or what ``then`` makes of it, to be asked beside something else."""
+        name = digest(channel, recipient)
+
+        def read(flat: Sequence[str]) -> _T:
+            return then(_suppression(channel, name, flat))
+
+        return Question(("HGETALL", self._keys(channel, name)[0]), read)
+
+    def key(self, channel: str, recipient: str) -> str:
+        """What is in Redis while, and only while, the recipient gets nothing."""
+        return self._keys(channel, digest(channel, recipient))[0]
 
     def note(
         self,
@@ -103,18 +119,25 @@ class Suppressions:
         ``give_up_after`` seconds since the first of them, without a success. A streak that is
         not continued within twice that time is forgotten.
         """
+        if ok:
+            self._line.ask(self.asking_success(channel, recipient))
+            return None
         span = int(give_up_after * 1e6)
-        values = (recipient, int(ok), span, minimum, ENDPOINT_FAILING, "notify", int(unreported))
+        values = (recipient, span, minimum, ENDPOINT_FAILING, "notify", int(unreported))
         return self._changed(self._note, channel, recipient, *values)
+
+    def asking_success(self, channel: str, recipient: str) -> Question[Any]:
+        """What ``note`` does for a success, to be done beside something else."""
+        return self._about(self._succeeded, channel, recipient)
 
     def reported(self, channel: str, recipient: str) -> None:
         """Whoever had to be told of the suppression has been."""
-        self._run(self._reported, channel, recipient)
+        self._line.ask(self._about(self._reported, channel, recipient))
 
     def erase(self, channel: str, recipient: str) -> bool:
         """Keeps a suppression by the digest of the recipient alone, and forgets its failures;
         False where it is not suppressed."""
-        return bool(self._run(self._erase, channel, recipient, _ERASED))
+        return bool(self._line.get(self._about(self._erase, channel, recipient, _ERASED)))
 
     def page(self, channel: str, *, limit: int = 100, offset: int = 0) -> list[Suppression]:
         """The suppressions of a channel, newest first."""
@@ -131,25 +154,32 @@ class Suppressions:
 
     def close(self) -> None:
         self._redis.close()
+        self._line.close()
 
     def _keys(self, channel: str, name: str) -> list[str]:
         """Entry, entries, streak and streaks, of a recipient's digest."""
         entries, streaks = f"{self._prefix}:b:{channel}", f"{self._prefix}:f:{channel}"
         return [f"{entries}:{name}", entries, f"{streaks}:{name}", streaks]
 
-    def _run(self, script: Any, channel: str, recipient: str, *values: Any) -> Any:
+    def _about(
+        self,
+        script: Script,
+        channel: str,
+        recipient: str,
+        *values: Any,
+        read: Callable[[Any], _T] = whatever,
+    ) -> Question[_T]:
+        """One recipient's script."""
         name = digest(channel, recipient)
         now = "" if self._clock is None else int(self._clock() * 1e6)
-        with translated():
-            return script(keys=self._keys(channel, name), args=[now, name, *values])
+        return script.question(self._keys(channel, name), (now, name, *values), read)
 
     def _changed(
-        self, script: Any, channel: str, recipient: str, *values: Any
+        self, script: Script, channel: str, recipient: str, *values: Any
     ) -> Suppression | None:
-        """Runs a script that answers with a suppression: names and values in turn."""
-        flat = self._run(script, channel, recipient, *values)
-        named = dict(zip(flat[::2], flat[1::2], strict=True))
-        return read_suppression(channel, digest(channel, recipient), named)
+        """Runs a script that answers with a suppression."""
+        read = partial(_suppression, channel, digest(channel, recipient))
+        return self._line.get(self._about(script, channel, recipient, *values, read=read))
 
     def _listed(
         self,
@@ -168,3 +198,8 @@ class Suppressions:
                 pipe.hgetall(self._keys(channel, name)[kind])
             found = map(read, [channel] * len(names), names, pipe.execute())
             return [each for each in found if each is not None]
+
+
+def _suppression(channel: str, name: str, flat: Sequence[str]) -> Suppression | None:
+    """From the names and values of a hash, in turn."""
+    return read_suppression(channel, name, dict(zip(flat[::2], flat[1::2], strict=True)))

@@ -4,12 +4,13 @@ import os
 import socket
 from collections.abc import Callable
 
+from notify.blocklist import Blocklist
 from notify.channels import build_provider
 from notify.config import Settings
 from notify.deliver import Pipeline
 from notify.metrics import Metrics
 from notify.provision import blocklist, ledger, limits
-from notify.publish import open_publisher
+from notify.publishcount import open_publisher
 from notify.routing import Fleet, Router
 from notify.tools import Tools
 
@@ -17,11 +18,12 @@ from notify.tools import Tools
 def make_pipeline(settings: Settings, channel: str, pause: Callable[[float], bool]) -> Pipeline:
     """``pause`` waits that many seconds and answers whether the worker is stopping."""
     own, metrics = settings.channel(channel), Metrics()
+    blocked = blocklist(settings)
     tools = Tools(
         ledger=ledger(settings),
         publisher=open_publisher(settings, metrics),
-        blocklist=blocklist(settings),
-        router=_router(settings, channel, pause),
+        blocklist=blocked,
+        router=_router(settings, channel, pause, blocked),
         rungs=settings.broker.rungs,
         pause=pause,
         metrics=metrics,
@@ -29,7 +31,9 @@ def make_pipeline(settings: Settings, channel: str, pause: Callable[[float], boo
     return Pipeline(channel, own, tools)
 
 
-def _router(settings: Settings, channel: str, pause: Callable[[float], bool]) -> Router:
+def _router(
+    settings: Settings, channel: str, pause: Callable[[float], bool], blocked: Blocklist
+) -> Router:
     own, shared = settings.channel(channel), limits(settings)
     lease = own.send.lease
     owner = f"{socket.gethostname()}/{os.getpid()}"
@@ -40,4 +44,5 @@ def _router(settings: Settings, channel: str, pause: Callable[[float], bool]) ->
         lease=lease,
         throttle=own.throttle,
         pause=pause,
+        bar=blocked.key,
     )

@@ -159,7 +159,7 @@ def test_without_a_number_one_is_waited_for_while_there_is_any(
     primary: Server, start: Start
 ) -> None:
     now = 100.0
-    replication = Replication(primary.client, None, timeout=1.0, clock=lambda: now)
+    replication = Replication(primary.client, None, clock=lambda: now)
     assert replication.awaited() == 0
     replica = replica_of(primary, start)
     assert replication.awaited() == 0
@@ -186,19 +186,21 @@ def test_what_redis_refuses_is_an_error(primary: Server, start: Start) -> None:
             ours.claim()
 
 
-def test_claim_and_wait_are_one_round_trip(primary: Server, start: Start) -> None:
+def test_claim_and_wait_are_one_round_trip(
+    primary: Server, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     replica_of(primary, start)
     sent: list[Any] = []
     with books(primary, 1) as ours:
         ours.claim()
-        connection = ours.ledger._redis.connection_pool.get_connection()
-        plain = connection.send_packed_command
+        wire = ours.ledger._slow_line._crew.wire
+        assert wire is not None
+        plain = wire.exchange
 
-        def counted(command: Any, *arguments: Any, **options: Any) -> Any:
-            sent.append(command)
-            return plain(command, *arguments, **options)
+        def counted(packed: bytes, count: int) -> list[Any]:
+            sent.append(packed)
+            return plain(packed, count)
 
-        connection.send_packed_command = counted  # type: ignore[method-assign]
-        ours.ledger._redis.connection_pool.release(connection)
+        monkeypatch.setattr(wire, "exchange", counted)
         ours.claim(owner="other")
         assert len(sent) == 1

@@ -73,6 +73,17 @@ def test_a_success_begins_anew(suppressions: Suppressions, clock: Clock) -> None
     assert note(suppressions, False)
 
 
+def test_a_success_told_beside_something_else_begins_anew(
+    suppressions: Suppressions, clock: Clock
+) -> None:
+    for _ in range(2):
+        note(suppressions, False)
+        clock.pass_(3 * DAY)
+    suppressions._line.ask(suppressions.asking_success("webhook", HOOK))
+    assert suppressions.failing("webhook") == []
+    assert note(suppressions, False) is None
+
+
 def test_a_success_does_not_end_a_suppression(suppressions: Suppressions) -> None:
     """What was under way when it was disabled; only a person enables it."""
     suppressions.add("webhook", HOOK, reason="endpoint_gone", source="hooks")

@@ -1,6 +1,6 @@
 """One message through the pipeline, with everything around it scripted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from notify.admission import EXPIRED
+from notify.blocklist import Block
 from notify.config import ChannelSettings
 from notify.deliver import Pipeline
 from notify.errors import LedgerUnavailable
-from notify.ledger import Claimed
+from notify.ledger import Claim, Claimed, Duplicate
 from notify.message import PROVIDER, Envelope, Message
 from notify.outcomes import DeliveryFailure, Outcome, Reason, Receipt, TemporaryFailure
 from notify.outcomes import UnknownOutcome as Unknown
 from notify.policy import DEFAULT_RUNGS
+from notify.redisclient import Question
 from notify.routing import Turn
 from notify.steps import HandBack
 from notify.tools import Tools
@@ -51,6 +53,8 @@ class Around:
     claiming: Callable[[], None] = lambda: None
     stopping: bool = False
     now: datetime = NOW
+    block: Block | None = None
+    claimed: Claim | None = None
 
     def turn(self, *_: Any, **__: Any) -> Turn:
         return Turn(provider=self.providers[0])
@@ -59,9 +63,15 @@ class Around:
         left = [each for each in self.providers if each.name not in tried]
         return Turn(provider=left[0]) if left else None
 
-    def claim(self, envelope: Envelope, owner: str, **_: Any) -> Claimed:
+    def claim(
+        self, envelope: Envelope, owner: str, *, beside: Sequence[Question[Any]], **_: Any
+    ) -> Claim:
         self.claiming()
-        return Claimed(owner=owner, generation=envelope.generation, attempt=envelope.attempt)
+        for question in beside:
+            question.answer = question.read(None)
+        return self.claimed or Claimed(
+            owner=owner, generation=envelope.generation, attempt=envelope.attempt
+        )
 
     def offer(self, *_: Any, **__: Any) -> bool:
         return self.offering()
@@ -70,9 +80,17 @@ class Around:
         self.said.append("sent")
         return True
 
-    def settle_step(self, *_: Any, state: str, step: Any, **__: Any) -> bool:
+    def settle_step(
+        self, *_: Any, state: str, step: Any, beside: Sequence[Question[Any]], **__: Any
+    ) -> bool:
         self.said.append((state, step.reason))
+        for question in beside:
+            question.answer = question.read(None)
         return True
+
+    def done(self, turn: Turn, outcome: Outcome, seconds: float) -> Sequence[Question[Any]]:
+        self.said.append(("done", turn.name))
+        return ()
 
     def pipeline(self, **send: Any) -> Pipeline:
         settings = ChannelSettings.model_validate(
@@ -83,7 +101,7 @@ class Around:
             next_turn=self.next_turn,
             problem=lambda notification: None,
             throttled=lambda notification: 0.0,
-            done=lambda turn, outcome, seconds: self.said.append(("done", turn.name)),
+            done=self.done,
             give_back=lambda turn: self.said.append(("given back", turn.name)),
         )
         ledger = SimpleNamespace(
@@ -92,12 +110,13 @@ class Around:
             release=lambda id, claim: self.said.append("released"),
             settle_sent=self.settle_sent,
             settle_step=self.settle_step,
-            attempts=lambda id: (),
+            asking_attempts=lambda id: Question((), lambda answer: ()),
             clear=lambda *_: None,
         )
         publisher = SimpleNamespace(publish=lambda *message: self.published.append(message))
         blocklist = SimpleNamespace(
-            blocked=lambda notification: None,
+            asking=lambda notification: Question((), lambda answer: self.block),
+            asking_success=lambda notification: None,
             learn=lambda notification, outcome, name: self.said.append(("learnt", name)),
         )
         untyped: Any = SimpleNamespace(
@@ -190,3 +209,18 @@ def test_a_turn_with_the_next_provider_that_is_not_used_is_given_back(
     with pytest.raises(HandBack):
         around.pipeline().deliver(envelope())
     assert around.said[-1] == ("given back", "b")
+
+
+def test_who_is_found_blocked_with_the_claim_is_not_written_to_and_costs_no_turn() -> None:
+    around = Around([Fake("a")], block=Block(reason=Reason.SUPPRESSED, detail="since then"))
+    assert around.pipeline().deliver(envelope()) == "permanent"
+    assert around.said == [("given back", "a"), ("dead", Reason.SUPPRESSED)]
+
+
+def test_what_is_a_duplicate_is_not_archived_for_its_recipient() -> None:
+    """The block is newer than what was delivered."""
+    around = Around([Fake("a")], block=Block(reason=Reason.SUPPRESSED, detail="since then"))
+    around.claimed = Duplicate()
+    assert around.pipeline().deliver(envelope()) == "skipped"
+    assert around.published == []
+    assert around.said == [("given back", "a")]

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from notify.errors import LedgerUnavailable
 from notify.limits import Account, Denied, Granted, Sample, State
 from notify.notification import Notification
 from notify.outcomes import PermanentFailure, Reason, Receipt, TemporaryFailure, UnknownOutcome
-from notify.routing import Fleet, NoProvider, Opening, Router
+from notify.redisclient import Question
+from notify.routing import Barred, Fleet, NoProvider, Opening, Router
 from tests.deployment import sms
 
 LIMITED = LimitSettings.model_validate({"rate": "50/s"})
@@ -59,7 +61,12 @@ class Scripted:
         self.asked += 1
         return self.probes[account.provider]
 
-    def throttle(self, *_: Any) -> float:
+    def asking_release(
+        self, account: Account, taken: Granted, limits: Any, *, unused: bool, needed: bool
+    ) -> list[Question[Any]]:
+        return [Question(("release", account.provider, unused, needed))]
+
+    def throttle(self, *_: Any, unless: str | None) -> float:
         return 7.0
 
     def check(self) -> None:
@@ -385,6 +392,7 @@ def test_one_thread_at_a_time_asks_for_the_next_slot(limited: Bench) -> None:
             with lock:
                 busy -= 1
 
+    limited.limits.answers["a"] = [granted(0.01)] * 20
     limited.limits.reserve = reserve  # type: ignore[method-assign]
     threads = [threading.Thread(target=limited.router.turn, args=(NOTE,)) for _ in range(20)]
     for thread in threads:
@@ -392,6 +400,54 @@ def test_one_thread_at_a_time_asks_for_the_next_slot(limited: Bench) -> None:
     for thread in threads:
         thread.join(20)
     assert most == 1
+
+
+def test_while_there_are_slots_to_spare_nobody_waits_for_another_to_ask(limited: Bench) -> None:
+    asking = threading.Barrier(8, timeout=20)
+    limited.router.turn(NOTE)
+
+    def reserve(*_: Any, **__: Any) -> Granted:
+        asking.wait()
+        return granted()
+
+    limited.limits.reserve = reserve  # type: ignore[method-assign]
+    with ThreadPoolExecutor(8) as pool:
+        assert [turn.name for turn in pool.map(limited.router.turn, [NOTE] * 8)] == ["a"] * 8
+
+
+def test_what_was_denied_once_is_asked_for_by_one_at_a_time_again(limited: Bench) -> None:
+    limited.router.turn(NOTE)
+    lane = limited.router._lanes["a"]
+    assert not lane.short
+    limited.limits.answers["a"] = [Denied(wait=0.3, why="concurrency")]
+    limited.router.next_turn(NOTE, ())
+    assert lane.short
+
+
+def test_the_end_of_a_turn_is_told_beside_the_next_step(limited: Bench) -> None:
+    """A refusal of that alone is nobody's concern: it ends by itself."""
+    (over,) = limited.router.done(limited.router.turn(NOTE), RECEIPT, 0.1)
+    assert over.words == ("release", "a", False, False)
+    assert limited.limits.released == []
+
+
+def test_a_turn_without_limits_has_no_end_to_tell(bench: Bench) -> None:
+    assert bench.router.done(bench.router.turn(NOTE), RECEIPT, 0.1) == ()
+
+
+def test_what_must_not_be_sent_takes_nothing_and_keeps_no_trial(limited: Bench) -> None:
+    limited.limits.probes["a"] = True
+    limited.be(a=State(breaker="half_open"), b=State(mode="disabled"))
+    limited.limits.answers["a"] = [Denied(wait=0.001, why="barred")]
+    with pytest.raises(Barred):
+        limited.router.turn(NOTE)
+    turn = limited.router.turn(NOTE)
+    assert (turn.name, turn.trial) == ("a", True)
+
+
+def test_what_must_not_be_sent_has_no_next_provider(limited: Bench) -> None:
+    limited.limits.answers["b"] = [Denied(wait=0.001, why="barred")]
+    assert limited.router.next_turn(NOTE, ["a"]) is None
 
 
 def test_throttles_are_asked_where_there_are_any(bench: Bench) -> None:
@@ -415,11 +471,11 @@ def test_a_throttle_counts_by_recipient_not_by_spelling(
     bench = Bench(LIMITED, LIMITED, per_recipient=[{"messages": 1, "per": "1h"}])
     asked: list[str] = []
 
-    def throttle(channel: str, recipient: str, *_: Any) -> float:
+    def throttle(channel: str, recipient: str, *_: Any, unless: str | None) -> float:
         asked.append(recipient)
         return 0.0
 
-    bench.limits.throttle = throttle  # type: ignore[method-assign]
+    bench.limits.throttle = throttle  # type: ignore[method-assign, assignment]
     for recipient in (one, other):
         subject = "Hello" if channel == "email" else None
         note = Notification(channel=channel, recipient=recipient, body="Hello", subject=subject)

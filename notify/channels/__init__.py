@@ -2,11 +2,6 @@
 
 from typing import Protocol
 
-from notify.channels.foreign import foreign
-from notify.channels.mail import SmtpMail
-from notify.channels.profiled import Profiled
-from notify.channels.sms import HttpSms
-from notify.channels.webhook import Webhook
 from notify.config.attachments import AttachmentSettings
 from notify.config.described import ProfileProvider, PythonProvider
 from notify.config.providers import HttpSmsProvider, SmtpProvider, WebhookProvider
@@ -41,16 +36,29 @@ def build_provider(
     """The provider that a ``[[providers]]`` section describes. Raises ``ConfigError``.
 
     ``attachments`` says where the files of emails lie.
+
+    A worker has one channel, and imports no more than its providers are made of: an email's
+    parts, or the way through HTTP with its profiles.
     """
     match settings:
         case HttpSmsProvider():
+            from notify.channels.sms import HttpSms
+
             return HttpSms(settings)
         case SmtpProvider():
+            from notify.channels.mail import SmtpMail
+
             return SmtpMail(settings, attachments=attachments)
         case WebhookProvider():
+            from notify.channels.webhook import Webhook
+
             return Webhook(settings)
         case ProfileProvider():
+            from notify.channels.profiled import Profiled
+
             return Profiled(settings)
         case PythonProvider():
+            from notify.channels.foreign import foreign
+
             made: Provider = foreign(settings)
             return made

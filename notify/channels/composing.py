@@ -24,7 +24,8 @@ class Composer:
 
     def draft(self, notification: Notification, now: datetime) -> "Draft":
         """Raises ``DeliveryFailure`` if this cannot become a mail."""
-        enclosures = tuple(read_enclosures(notification.attachments, self._attachments))
+        files = notification.attachments
+        enclosures = tuple(read_enclosures(files, self._attachments)) if files else ()
         return Draft(
             notification=notification,
             sender=self.sender,

@@ -1,18 +1,17 @@
 """The one place where headers of mails are written, those of MIME parts included.
 
 Python's own header folding has turned an encoded word in a subject into a header line
-(python/cpython#121650). So every header is encoded here, stored and written as it is, and
-read back before it is used. Pure.
+(python/cpython#121650). So every header is encoded here and written as it is. One that is not
+of printable ASCII alone, or has more than encoded words, is read back before it is used. Pure.
 """
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from email.header import decode_header, make_header
-from email.message import EmailMessage, Message
+from email.message import Message
 from email.parser import Parser
-from email.policy import EmailPolicy, compat32
+from email.policy import compat32
 from email.utils import collapse_rfc2231_value
 from functools import partial
 from typing import Any, Final
@@ -20,7 +19,9 @@ from typing import Any, Final
 from notify.outcomes import PermanentFailure, Reason
 
 _PLAIN: Final = re.compile(r"[!-~]+(?: [!-~]+)*")
+_FOLDED: Final = re.compile(r"[!-~]+(?:(?:\r\n)? [!-~]+)*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NO_ADDRESS: Final = re.compile(rf"{_CONTROL.pattern}|[\s<>,;:\"()\\]|=\?")
 _WORD: Final = re.compile(r"=\?utf-8\?b\?([A-Za-z0-9+/=]+)\?=")
 _NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")
 _LONGEST_PLAIN: Final = 60
@@ -33,14 +34,33 @@ _ATTRIBUTE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 _PARAMETER_CHARS: Final = 48
 
 
-@dataclass(frozen=True, slots=True)
 class Header:
-    """One header: as it is written, and what a reader must find in it, where that differs."""
+    """One header as it is sent: ``written``, and the whole ``line``, which may be folded.
 
-    name: str
-    written: str
-    text: str | None = None
-    parameter: tuple[str, str] | None = None
+    Raises ``PermanentFailure`` unless a reader finds this header in it and no other; with
+    ``text``, or a ``parameter`` and its value, that text and none else.
+    """
+
+    __slots__ = ("line", "name", "written")
+
+    def __init__(
+        self,
+        name: str,
+        written: str,
+        text: str | None = None,
+        parameter: tuple[str, str] | None = None,
+    ) -> None:
+        line = f"{name}: {written}\r\n"
+        if not _NAME.fullmatch(name):
+            raise unsafe()
+        if not (_is_evident(written, text, parameter) or _reads_back(line, text, parameter)):
+            raise unsafe()
+        # A character has at most 4 bytes.
+        if len(line) * 4 > LONGEST_LINE and _longest(line) > LONGEST_LINE:
+            raise unsafe()
+        self.name: Final = name
+        self.written: Final = written
+        self.line: Final = line
 
 
 def exact(name: str, value: str) -> Header:
@@ -58,11 +78,11 @@ def unstructured(name: str, text: str) -> Header:
 
 def mailbox(name: str, address: str, display: str = "") -> Header:
     """A header with an address, and the name shown with it."""
-    _check_text(display)
-    if _CONTROL.search(address) or "=?" in address or re.search(r"[\s<>,;:\"()\\]", address):
+    if _NO_ADDRESS.search(address):
         raise unsafe()
     if not display:
         return Header(name, address)
+    _check_text(display)
     phrase = _phrase(display)
     gap = "\r\n " if len(phrase) + len(address) > _LONGEST_PLAIN else " "
     return Header(name, f"{phrase}{gap}<{address}>")
@@ -81,61 +101,56 @@ def unsafe() -> PermanentFailure:
     return PermanentFailure(Reason.REFUSED, "a header cannot be encoded safely")
 
 
-class _Verbatim(EmailPolicy):
-    """Headers are kept and written as they were encoded above."""
-
-    def header_store_parse(self, name: str, value: Any) -> tuple[str, Any]:
-        return name, value
-
-    def header_fetch_parse(self, name: str, value: Any) -> Any:
-        return value
-
-    def fold(self, name: str, value: Any) -> str:
-        return f"{name}: {value}\r\n"
-
-    def fold_binary(self, name: str, value: Any) -> bytes:
-        return self.fold(name, value).encode()
-
-
-VERBATIM: Final = _Verbatim(linesep="\r\n", cte_type="8bit")
-
-
-def entity(headers: Iterable[Header]) -> EmailMessage:
-    """A message or a part of one, with these headers and still without content."""
+def head(headers: Iterable[Header]) -> bytes:
+    """The headers as they are sent. Raises ``PermanentFailure`` if one stands twice."""
     given = list(headers)
-    _read_back(given)
-    made = EmailMessage(policy=VERBATIM)
-    for each in given:
-        made[each.name] = each.written
-    return made
+    if len({each.name.lower() for each in given}) < len(given):
+        raise unsafe()
+    return "".join([each.line for each in given]).encode()
 
 
-def check_head(content: bytes, made: Mapping[str, str]) -> None:
-    """Whether the bytes that will be sent begin with these headers and no others."""
-    head, _, _ = content.partition(b"\r\n\r\n")
-    parsed = _parse(f"{head.decode()}\r\n\r\n")
-    if [(name, _unfolded(value)) for name, value in parsed.items()] != [
-        (name, _unfolded(value)) for name, value in made.items()
+def _longest(lines: str) -> int:
+    return max(map(len, lines.encode().split(b"\r\n")))
+
+
+def _is_evident(written: str, text: str | None, parameter: tuple[str, str] | None) -> bool:
+    """Whether nobody can read it in two ways: printable ASCII with nothing in it encoded, or
+    encoded words alone, which say its text."""
+    if parameter is not None or not _FOLDED.fullmatch(written):
+        return False
+    if "=?" not in written:
+        return text is None or text == written
+    return text is not None and _said(written) == text
+
+
+def _said(words: str) -> str | None:
+    """What encoded words say, if there is nothing else, and no character that is none."""
+    found = [_WORD.fullmatch(word) for word in words.split("\r\n ")]
+    try:
+        pieces = [b64decode(word[1], validate=True).decode() for word in found if word]
+    except ValueError:
+        return None
+    said = "".join(pieces)
+    return said if len(pieces) == len(found) and not _CONTROL.search(said) else None
+
+
+def _reads_back(line: str, text: str | None, parameter: tuple[str, str] | None) -> bool:
+    name, _, written = line.removesuffix("\r\n").partition(": ")
+    if not _is_clean(written):
+        return False
+    parsed = _parse(f"{line}\r\n")
+    if [(found, _unfolded(value)) for found, value in parsed.items()] != [
+        (name, _unfolded(written))
     ]:
-        raise unsafe()
-
-
-def _read_back(headers: list[Header]) -> None:
-    if len({each.name.lower() for each in headers}) < len(headers):
-        raise unsafe()
-    if not all(_NAME.fullmatch(each.name) and _is_clean(each.written) for each in headers):
-        raise unsafe()
-    parsed = _parse("".join(f"{each.name}: {each.written}\r\n" for each in headers) + "\r\n")
-    found = [(name, _unfolded(value)) for name, value in parsed.items()]
-    if found != [(each.name, _unfolded(each.written)) for each in headers]:
-        raise unsafe()
-    if not all(_means(parsed, each) for each in headers):
-        raise unsafe()
+        return False
+    return _means(parsed, name, text, parameter)
 
 
 def _is_clean(written: str) -> bool:
     """Whether each line, folded by us, is one, and encoded words hide no other."""
     lines = written.split("\r\n ")
+    if not all(map(str.strip, lines)):
+        return False
     try:
         words = "".join(b64decode(word).decode() for word in _WORD.findall(written))
     except ValueError:
@@ -145,19 +160,19 @@ def _is_clean(written: str) -> bool:
 
 
 def _parse(head: str) -> "Message[str, str]":
-    if max(map(len, head.encode().split(b"\r\n"))) > LONGEST_LINE:
-        raise unsafe()
     return Parser(policy=compat32).parsestr(head, headersonly=True)
 
 
-def _means(parsed: "Message[str, str]", header: Header) -> bool:
-    if header.text is not None:
-        found = decode_header(_unfolded(parsed[header.name]))
-        return str(make_header(found)) == header.text
-    if header.parameter is not None:
-        name, text = header.parameter
-        value = parsed.get_param(name, header=header.name)
-        return isinstance(value, str | tuple) and collapse_rfc2231_value(value) == text
+def _means(
+    parsed: "Message[str, str]", name: str, text: str | None, parameter: tuple[str, str] | None
+) -> bool:
+    if text is not None:
+        found = decode_header(_unfolded(parsed[name]))
+        return str(make_header(found)) == text
+    if parameter is not None:
+        key, wanted = parameter
+        value = parsed.get_param(key, header=name)
+        return isinstance(value, str | tuple) and collapse_rfc2231_value(value) == wanted
     return True
 
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
+from functools import lru_cache
 from urllib.parse import quote
 
 import idna
 
-from notify.channels.headers import Header, check_head, exact, mailbox, unstructured
+from notify.channels.headers import Header, exact, mailbox, unstructured
 from notify.channels.parts import Enclosure, build_parts
 from notify.notification import Notification
 from notify.outcomes import PermanentFailure, Reason
@@ -57,10 +58,8 @@ def write_letter(
 ) -> Letter:
     """The mail for a notification. Raises ``PermanentFailure`` if it cannot be sent safely."""
     recipient = _recipient(notification.recipient)
-    headers = list(_headers(notification, sender, recipient, now))
-    message = build_parts(headers, notification, enclosures, eight_bit=eight_bit)
-    content = message.as_bytes()
-    check_head(content, dict(message.items()))
+    headers = _headers(notification, sender, recipient, now)
+    content = build_parts(headers, notification, enclosures, eight_bit=eight_bit)
     return Letter(sender=sender.address, recipient=recipient, content=content)
 
 
@@ -83,20 +82,39 @@ def _recipient(address: str) -> str:
 
 def _headers(
     notification: Notification, sender: Sender, recipient: str, now: datetime
-) -> Iterator[Header]:
+) -> list[Header]:
     # The same for each attempt, so that a receiver can tell a repeat.
     local = notification.id.replace(":", "=3A")
-    yield mailbox("From", sender.address, sender.name)
-    yield mailbox("To", recipient)
-    if sender.reply_to:
-        yield mailbox("Reply-To", sender.reply_to)
-    yield unstructured("Subject", notification.subject or "")
-    yield exact("Date", format_datetime(now))
-    yield exact("Message-ID", f"<{local}@{sender.domain}>")
-    yield exact("X-Notification-Id", notification.id)
-    yield exact("Auto-Submitted", "auto-generated")
+    ours, *others = _own_headers(sender)
+    headers = [
+        ours,
+        mailbox("To", recipient),
+        *others,
+        unstructured("Subject", notification.subject or ""),
+        _date(now.replace(microsecond=0)),
+        exact("Message-ID", f"<{local}@{sender.domain}>"),
+        exact("X-Notification-Id", notification.id),
+    ]
     if notification.unsubscribe:
-        yield from _unsubscribe(notification.unsubscribe, sender.unsubscribe)
+        headers += _unsubscribe(notification.unsubscribe, sender.unsubscribe)
+    return headers
+
+
+@lru_cache(maxsize=64)
+def _own_headers(sender: Sender) -> tuple[Header, ...]:
+    """Those that are the same in all mails of a sender, From first."""
+    answers = (mailbox("Reply-To", sender.reply_to),) if sender.reply_to else ()
+    return (
+        mailbox("From", sender.address, sender.name),
+        *answers,
+        exact("Auto-Submitted", "auto-generated"),
+    )
+
+
+# Many mails are written within a second.
+@lru_cache(maxsize=16)
+def _date(now: datetime) -> Header:
+    return exact("Date", format_datetime(now))
 
 
 def _unsubscribe(url: str, address: str) -> Iterator[Header]:

@@ -1,17 +1,18 @@
-"""Mail through an SMTP server; connections are kept per thread."""
+"""Mail through an SMTP server, over connections that are used again."""
 
 import socket
 import ssl
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 from notify.channels.composing import Composer, Draft
 from notify.channels.connecting import trouble
 from notify.channels.deadlines import Deadline
 from notify.channels.excerpts import Private, private_to
 from notify.channels.letters import encode_address
-from notify.channels.mailline import MailLine
-from notify.channels.perthread import PerThread
+from notify.channels.mailline import MailLine, Stale
+from notify.channels.maillines import MailLines
 from notify.channels.replies import lost, queue_id
 from notify.channels.tls import tls_reason, trust
 from notify.config.attachments import AttachmentSettings
@@ -35,7 +36,7 @@ class SmtpMail:
         self._settings = settings
         self._composer = Composer(settings, attachments or AttachmentSettings())
         hello = _own_name(self._composer.sender.domain)
-        self._holders = PerThread(lambda: _Holder(settings, trusted, hello))
+        self._lines = MailLines(lambda: MailLine(settings, trusted, hello))
 
     @property
     def name(self) -> str:
@@ -45,46 +46,35 @@ class SmtpMail:
         """Hand one mail over. Raises ``DeliveryFailure``."""
         with Deadline(deadline) as limit:
             draft = self._composer.draft(notification, datetime.now(UTC))
-            told = _told(notification.recipient)
-            private = private_to(notification, (*self._secrets, told))
-            code, text = self._holders.get().deliver(draft, private, limit)
+            line = self._lines.take()
+            line.private = partial(self._private, notification)
+            try:
+                code, text = _deliver(draft, line, limit)
+            finally:
+                line.private = Private
+                self._lines.give_back(line)
         return Receipt(provider=self.name, provider_id=queue_id(text), code=str(code))
 
+    def _private(self, notification: Notification) -> Private:
+        return private_to(notification, (*self._secrets, _told(notification.recipient)))
 
-class _Holder:
-    """One thread's connection, if it has one."""
 
-    def __init__(self, settings: SmtpProvider, tls: ssl.SSLContext, hello: str) -> None:
-        self._settings = settings
-        self._tls = tls
-        self._hello = hello
-        self._line = self._fresh()
-
-    def deliver(self, draft: Draft, private: Private, deadline: Deadline) -> tuple[int, str]:
-        letter = draft.write()
-        try:
-            self._connect(private, deadline)
-            if draft.has_eight_bits and self._line.has_extn("8bitmime"):
-                letter = draft.write(eight_bit=True)
-            return self._line.deliver(letter)
-        except OSError as error:
-            # The library's errors quote what the server said: none of them is chained.
-            stage, why = self._line.stage, trouble(error)
-            raise lost(stage, passed=deadline.passed, trouble=why, tls=tls_reason(error)) from None
-        finally:
-            if not self._line.clean:
-                self._line.close()
-
-    def _connect(self, private: Private, deadline: Deadline) -> None:
-        self._line.private = private
-        if not self._line.resume(deadline):
-            self._line.close()
-            self._line = self._fresh()
-            self._line.private = private
-            self._line.open(deadline)
-
-    def _fresh(self) -> MailLine:
-        return MailLine(self._settings, self._tls, self._hello)
+def _deliver(draft: Draft, line: MailLine, deadline: Deadline) -> tuple[int, str]:
+    # What cannot become a mail needs no connection.
+    eight_bit = line.takes_eight_bits
+    letter = draft.write(eight_bit=eight_bit)
+    try:
+        if line.resume(deadline):
+            with suppress(Stale):
+                return line.deliver(letter)
+        line.reopen(deadline)
+        if draft.has_eight_bits and line.takes_eight_bits is not eight_bit:
+            letter = draft.write(eight_bit=line.takes_eight_bits)
+        return line.deliver(letter)
+    except OSError as error:
+        # The library's errors quote what the server said: none of them is chained.
+        why = trouble(error)
+        raise lost(line.stage, passed=deadline.passed, trouble=why, tls=tls_reason(error)) from None
 
 
 def _told(address: str) -> str:

@@ -4,14 +4,16 @@ import re
 from base64 import encodebytes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from email.message import EmailMessage
+from functools import cache
 from typing import Final
 
 from notify.attachments import Attachment
-from notify.channels.headers import LONGEST_LINE, Header, entity, exact, with_parameter
+from notify.channels.headers import LONGEST_LINE, Header, exact, head, with_parameter
 from notify.notification import Notification
 
 _LONGEST_SHORT: Final = 76
+_NOT_PLAIN: Final = re.compile(r"[^\t\n -~]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _VERSION: Final = Header("MIME-Version", "1.0")
 
 
@@ -29,21 +31,20 @@ def build_parts(
     enclosures: Sequence[Enclosure],
     *,
     eight_bit: bool,
-) -> EmailMessage:
+) -> bytes:
     """The whole mail: ``headers``, and the content in the fewest parts that it needs.
 
     ``eight_bit`` leaves texts unencoded where the lines allow it.
     """
     content = _Content(notification, eight_bit=eight_bit)
+    if not enclosures:
+        return content.texts((*headers, _VERSION), ())
     files = [each for each in enclosures if not each.about.inline]
-    texts = (*headers, _VERSION) if not files else ()
-    body = content.texts(texts, [each for each in enclosures if each.about.inline])
+    images = [each for each in enclosures if each.about.inline]
     if not files:
-        return body
-    whole = content.multipart((*headers, _VERSION), "mixed")
-    for part in (body, *map(_file, files)):
-        whole.attach(part)
-    return whole
+        return content.texts((*headers, _VERSION), images)
+    parts = [content.texts((), images), *map(_file, files)]
+    return content.multipart((*headers, _VERSION), "mixed", parts)
 
 
 class _Content:
@@ -52,78 +53,83 @@ class _Content:
         self._eight_bit = eight_bit
         self._multiparts = 0
 
-    def texts(self, headers: Sequence[Header], images: Sequence[Enclosure]) -> EmailMessage:
+    def texts(self, headers: Sequence[Header], images: Sequence[Enclosure]) -> bytes:
         body, html = self._notification.body, self._notification.html
         if not html:
             return self._text(headers, body or "", "plain")
         if not body:
             return self._html(headers, html, images)
-        both = self.multipart(headers, "alternative")
-        both.attach(self._text((), body, "plain"))
-        both.attach(self._html((), html, images))
-        return both
+        both = [self._text((), body, "plain"), self._html((), html, images)]
+        return self.multipart(headers, "alternative", both)
 
-    def _html(
-        self, headers: Sequence[Header], html: str, images: Sequence[Enclosure]
-    ) -> EmailMessage:
+    def _html(self, headers: Sequence[Header], html: str, images: Sequence[Enclosure]) -> bytes:
         if not images:
             return self._text(headers, html, "html")
-        related = self.multipart(headers, "related")
-        for part in (self._text((), html, "html"), *map(_image, images)):
-            related.attach(part)
-        return related
+        parts = [self._text((), html, "html"), *map(_image, images)]
+        return self.multipart(headers, "related", parts)
 
-    def _text(self, headers: Sequence[Header], text: str, kind: str) -> EmailMessage:
-        lines = re.split(r"\r\n|\r|\n", re.sub(r"(?:\r\n|\r|\n)\Z", "", text))
-        encoding = _encoding(lines, eight_bit=self._eight_bit)
-        made = entity(
-            (
-                *headers,
-                Header("Content-Type", f'text/{kind}; charset="utf-8"'),
-                Header("Content-Transfer-Encoding", encoding),
-            )
-        )
-        content = "".join(f"{line}\r\n" for line in lines).encode()
+    def _text(self, headers: Sequence[Header], text: str, kind: str) -> bytes:
+        text = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+        encoding = _encoding(text, eight_bit=self._eight_bit)
+        content = (text.replace("\n", "\r\n") + "\r\n").encode()
         if encoding == "base64":
-            content = encodebytes(content)
-        made.set_payload(content.decode("ascii", "surrogateescape"))
-        return made
+            content = _base64(content)
+        return _entity((*headers, *_about_text(kind, encoding)), content)
 
-    def multipart(self, headers: Sequence[Header], kind: str) -> EmailMessage:
-        """One without parts. A text cannot contain its boundary, which is made of its digest."""
+    def multipart(self, headers: Sequence[Header], kind: str, parts: Sequence[bytes]) -> bytes:
+        """A text cannot contain the boundary, which is made of its digest."""
         self._multiparts += 1
         boundary = f"=_{self._notification.digest}.{self._multiparts}"
         value = f'multipart/{kind}; boundary="{boundary}"'
-        return entity((*headers, Header("Content-Type", value)))
+        start = f"--{boundary}\r\n".encode()
+        content = [piece for part in parts for piece in (start, part, b"\r\n")]
+        end = f"--{boundary}--\r\n".encode()
+        return _entity((*headers, Header("Content-Type", value)), *content, end)
 
 
-def _encoding(lines: Sequence[str], *, eight_bit: bool) -> str:
-    if all(re.fullmatch(r"[\t -~]*", line) for line in lines):
+def _entity(headers: Sequence[Header], *content: bytes) -> bytes:
+    return b"".join((head(headers), b"\r\n", *content))
+
+
+@cache
+def _about_text(kind: str, encoding: str) -> tuple[Header, Header]:
+    return (
+        Header("Content-Type", f'text/{kind}; charset="utf-8"'),
+        Header("Content-Transfer-Encoding", encoding),
+    )
+
+
+def _encoding(text: str, *, eight_bit: bool) -> str:
+    lines = text.split("\n")
+    if not _NOT_PLAIN.search(text):
         if max(map(len, lines)) <= _LONGEST_SHORT:
             return "7bit"
-    elif eight_bit and all(map(_goes_unencoded, lines)):
+    elif eight_bit and not _CONTROL.search(text) and _longest(lines) <= LONGEST_LINE:
         return "8bit"
     return "base64"
 
 
-def _goes_unencoded(line: str) -> bool:
-    return len(line.encode()) <= LONGEST_LINE and not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", line)
+def _longest(lines: Sequence[str]) -> int:
+    return max(len(line.encode()) for line in lines)
 
 
-def _file(enclosure: Enclosure) -> EmailMessage:
+def _base64(content: bytes) -> bytes:
+    return encodebytes(content).replace(b"\n", b"\r\n")
+
+
+def _file(enclosure: Enclosure) -> bytes:
     about = enclosure.about
     disposition = with_parameter("Content-Disposition", "attachment", "filename", about.name)
     return _encoded(enclosure, disposition)
 
 
-def _image(enclosure: Enclosure) -> EmailMessage:
+def _image(enclosure: Enclosure) -> bytes:
     about = enclosure.about
     disposition = with_parameter("Content-Disposition", "inline", "filename", about.name)
     return _encoded(enclosure, disposition, exact("Content-ID", f"<{about.file}>"))
 
 
-def _encoded(enclosure: Enclosure, *headers: Header) -> EmailMessage:
+def _encoded(enclosure: Enclosure, *headers: Header) -> bytes:
     kind = exact("Content-Type", enclosure.about.type)
-    made = entity((kind, Header("Content-Transfer-Encoding", "base64"), *headers))
-    made.set_payload(encodebytes(enclosure.content).decode("ascii"))
-    return made
+    given = (kind, Header("Content-Transfer-Encoding", "base64"), *headers)
+    return _entity(given, _base64(enclosure.content))

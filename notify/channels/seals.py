@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import dkim
-
 from notify.channels.letters import Letter
 from notify.config.dkim import DkimSettings
 from notify.errors import ConfigError
@@ -58,6 +56,9 @@ class Seal:
         )
 
     def _sign(self, content: bytes) -> bytes:
+        # It brings a DNS client and a crypto library, which a worker that signs nothing spares.
+        import dkim
+
         signature: bytes = dkim.sign(
             content,
             selector=self._settings.selector.encode(),

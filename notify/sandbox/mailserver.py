@@ -17,6 +17,7 @@ from notify.sandbox.records import Log
 from notify.sandbox.scripts import SMTP_CONNECTION, Scripts
 
 MAX_MAIL: Final = 30 * 1024 * 1024
+EXTENSIONS: Final = ("250-PIPELINING",)
 
 
 class ScriptedEnvelope(Envelope):
@@ -44,6 +45,18 @@ class Hooks:
         """Record a mail once for each recipient."""
         for recipient in recipients:
             self._log.add(mail_received(recipient, content, answered))
+
+    async def handle_EHLO(
+        self,
+        server: "ScriptedSMTP",
+        session: Session,
+        envelope: Envelope,
+        hostname: str,
+        responses: list[str],
+    ) -> list[str]:
+        """Say that commands may come in groups; they are read one after the other anyway."""
+        session.host_name = hostname
+        return [*responses[:-1], *EXTENSIONS, responses[-1]]
 
     async def handle_RCPT(
         self,

@@ -14,11 +14,20 @@ from notify.outcomes import (
     TemporaryFailure,
     UnknownOutcome,
 )
-from notify.sandbox import SMTP_CONNECTION, Answer, Sandbox
+from notify.sandbox import SMTP_CONNECTION, Answer, Sandbox, mailserver
 
 from .mailpeers import mail_server, say_nothing
 from .peers import Peer, blackhole, refused_port
 from .values import ADDRESS, TEXTS, failure, kind, mail, mail_settings
+
+
+@pytest.fixture(params=[("250-PIPELINING",), ()], ids=["groups", "one by one"])
+def mails(
+    sandbox: Sandbox, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Provider:
+    """To a server that takes commands in groups, and one that takes one after the other."""
+    monkeypatch.setattr(mailserver, "EXTENSIONS", request.param)
+    return build_provider(mail_settings(sandbox.smtp_port))
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -99,9 +108,10 @@ def test_every_stage_dropped(
 
 
 @pytest.mark.parametrize("word", ["EHLO", "MAIL", "RCPT", "DATA", "."])
-def test_a_silent_server_is_given_up_at_the_deadline(word: str) -> None:
+@pytest.mark.parametrize("hello", [b"250 peer\r\n", b"250-peer\r\n250 PIPELINING\r\n"])
+def test_a_silent_server_is_given_up_at_the_deadline(word: str, hello: bytes) -> None:
     started = monotonic()
-    with Peer(mail_server({word: say_nothing})) as peer:
+    with Peer(mail_server({"EHLO": hello, word: say_nothing})) as peer:
         error = failure(build_provider(mail_settings(peer.port)), mail(), deadline=1.0)
     assert monotonic() - started < 4
     assert kind(error) == (

@@ -9,7 +9,10 @@ import logging
 import re
 import sys
 import traceback
+from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, TextIO
 
 _FIELDS: Final = "notify_event"
@@ -24,6 +27,9 @@ _QUIET: Final[dict[str, int]] = {
     "celery.redirected": logging.WARNING,
     "mail.log": logging.WARNING,
 }
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":"))
+# More lines than these wait for whoever writes; fewer do not hold their threads up.
+_MOST_WAITING: Final = 1000
 
 
 def event(**fields: Any) -> dict[str, dict[str, Any]]:
@@ -54,8 +60,7 @@ def safe_traceback(error: BaseException) -> str:
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        values = _values(record)
-        return json.dumps(values, ensure_ascii=False, default=str, separators=(",", ":"))
+        return _ENCODER.encode(_values(record))
 
 
 class _Text(logging.Formatter):
@@ -75,7 +80,7 @@ def _plain(value: Any) -> str:
 
 def _values(record: logging.LogRecord) -> dict[str, Any]:
     values: dict[str, Any] = {
-        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "time": _time(record.created),
         "level": record.levelname,
         "logger": record.name,
         "event": record.getMessage(),
@@ -86,6 +91,66 @@ def _values(record: logging.LogRecord) -> dict[str, Any]:
     return values
 
 
+def _time(seconds: float) -> str:
+    whole = int(seconds)
+    milliseconds = min(round((seconds - whole) * 1e6) // 1000, 999)
+    return f"{_second(whole)}.{milliseconds:03}+00:00"
+
+
+@lru_cache(2)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+class _Lines(logging.Handler):
+    """Writes lines in their order, from whichever thread is at it.
+
+    A thread whose line is taken along by another one need not wait for that, unless it has
+    something worse than usual to say, or so many lines wait that nobody seems to read them.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._waiting: deque[str] = deque()
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Without the lock that the inherited one takes for each line."""
+        wanted = bool(self.filter(record))
+        if wanted:
+            self.emit(record)
+        return wanted
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._waiting.append(self.format(record) + "\n")
+            patient = record.levelno > logging.INFO or len(self._waiting) > _MOST_WAITING
+            self._write(patient)
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        self._write(True)
+
+    def _write(self, patient: bool) -> None:
+        lock = self.lock
+        assert lock is not None
+        while lock.acquire(blocking=patient):
+            try:
+                lines: list[str] = []
+                with suppress(IndexError):
+                    while True:
+                        lines.append(self._waiting.popleft())
+                if lines:
+                    self._stream.write("".join(lines))
+                    self._stream.flush()
+            finally:
+                lock.release()
+            # What came before the lock was free again has nobody else to write it.
+            if not self._waiting:
+                return
+
+
 def set_up_logging(level: str, style: str, stream: TextIO | None = None) -> None:
     """Replaces the root handlers by one that writes events to ``stream`` (stderr).
 
@@ -93,10 +158,17 @@ def set_up_logging(level: str, style: str, stream: TextIO | None = None) -> None
     """
     target = stream or sys.stderr
     as_json = style == "json" or (style == "auto" and not target.isatty())
-    handler = logging.StreamHandler(target)
+    handler = _Lines(target)
     handler.setFormatter(_Json() if as_json else _Text())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    _leave_out()
     for name, least in _QUIET.items():
         logging.getLogger(name).setLevel(max(least, root.level))
+
+
+def _leave_out() -> None:
+    """What no line shows is not looked for either: see "Optimization" in logging's manual."""
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

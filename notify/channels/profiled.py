@@ -85,7 +85,7 @@ class Profiled:
         ends = monotonic() + deadline
         # What cannot be sent at all needs no token.
         call = self.call(notification)
-        if self._tokens is None or self._exchange.tap.dry:
+        if self._tokens is None or self._exchange.dry:
             return self._send(call, deadline)
         held = self._tokens.get(notification, ends)
         with suppress(TokenRefused):

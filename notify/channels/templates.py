@@ -14,12 +14,13 @@ from notify.outcomes import PermanentFailure, Reason
 
 Filling = Mapping[str, Any]
 _MISSING: Final = object()
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _UNSENDABLE: Final = re.compile(r"[\r\n\x00]|^\s|\s$")
 
 
 def encode_json(value: Any) -> bytes:
     """The bytes in which we send a JSON value."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def as_text(value: Any) -> str:

@@ -1,15 +1,13 @@
 """Tries a provider out, outside of the pipeline: what is asked, and what comes back, redacted."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from requests import PreparedRequest
-
 from notify.channels.excerpts import Private, excerpt, hide
 from notify.channels.exchange import Exchange, Tap
+from notify.channels.outlines import Request
 from notify.channels.verdicts import Answer
 from notify.notification import Notification
 from notify.outcomes import DeliveryFailure, Outcome
@@ -41,7 +39,7 @@ class _Record(Tap):
         self.status: int | None = None
         self.answer = ""
 
-    def asking(self, request: PreparedRequest, private: Private) -> None:
+    def asking(self, request: Request, private: Private) -> None:
         self.request = _shown(request, self._notification, private)
         if self.dry:
             raise _Unsent
@@ -78,7 +76,7 @@ def _run(
     except _Unsent:
         outcome = None
     finally:
-        exchange.tap = Tap()
+        exchange.tap = None
     return Trial(
         request=record.request, status=record.status, answer=record.answer, outcome=outcome
     )
@@ -95,21 +93,18 @@ def _failed(outcome: Outcome) -> bool:
     return isinstance(outcome, DeliveryFailure)
 
 
-def _shown(request: PreparedRequest, notification: Notification, private: Private) -> str:
+def _shown(request: Request, notification: Notification, private: Private) -> str:
     """A request in HTTP's own form, without secrets and recipient; what is sent to a person
     stands in it."""
-    parts = urlsplit(str(request.url))
+    parts = urlsplit(request.url)
     place = hide(f"{parts.path}?{parts.query}" if parts.query else parts.path, private.secrets)
     if notification.channel == "webhook":
         # The URL of a robot is its password, and its query may be a signature.
         place = f"/{_MASK}"
     port = f":{parts.port}" if parts.port else ""
     lines = [f"{request.method} {parts.scheme}://{parts.hostname}{port}{place}"]
-    # They are bytes where they are ours: requests takes text for Latin-1.
-    headers: Mapping[str, Any] = request.headers
-    for name, value in headers.items():
-        text = value.decode() if isinstance(value, bytes) else value
+    for name, value in request.headers.values():
         secret = _SECRET_NAME.search(name) and name.lower() != _HARMLESS
-        lines.append(f"{name}: {_MASK if secret else hide(text, private.secrets)}")
-    body = request.body if isinstance(request.body, bytes) else b""
-    return "\n".join([*lines, "", hide(body.decode(errors="replace"), private.secrets)])
+        lines.append(f"{name}: {_MASK if secret else hide(value, private.secrets)}")
+    body = request.body.decode(errors="replace")
+    return "\n".join([*lines, "", hide(body, private.secrets)])

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Gauge
 
+from notify.metrics.children import Counter, Histogram
 from notify.metrics.process import ProcessMetrics
 from notify.outcomes import Reason
 

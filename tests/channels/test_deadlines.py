@@ -29,7 +29,6 @@ def test_wakes_a_blocked_read() -> None:
 def test_a_socket_guarded_after_the_deadline_is_shut_down_at_once() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, Deadline(0) as deadline:
-        deadline._timer.join()
         deadline.guard(ours)
         assert ours.recv(1) == b""
 
@@ -39,9 +38,30 @@ def test_leaves_sockets_alone_once_it_is_left() -> None:
     with ours, theirs:
         with Deadline(0.05) as deadline:
             deadline.guard(ours)
-        deadline._timer.join()
+        with Deadline(0.05) as later:
+            other, end = socket.socketpair()
+            with other, end:
+                later.guard(other)
+                # Whoever cuts this one off has passed over the first one.
+                assert other.recv(1) == b""
         theirs.sendall(b"x")
         assert ours.recv(1) == b"x"
+
+
+def test_what_is_kept_is_watched_again(open_files: Callable[[], int]) -> None:
+    before = open_files()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with Deadline(5) as deadline:
+            duplicate = deadline.guard(ours)
+        assert open_files() == before + 3
+        with Deadline(0.05) as deadline:
+            deadline.watch(duplicate)
+            assert ours.recv(1) == b""
+        with Deadline(0) as deadline:
+            deadline.watch(duplicate)  # it is no harm to do it twice
+        del duplicate
+        assert open_files() == before + 2
 
 
 def test_keeps_no_descriptor(open_files: Callable[[], int]) -> None:

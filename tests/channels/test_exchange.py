@@ -6,6 +6,7 @@ from time import monotonic
 import pytest
 
 from notify.channels import Provider
+from notify.channels.exchange import Call, Exchange
 from notify.outcomes import (
     PermanentFailure,
     Reason,
@@ -25,7 +26,7 @@ from .peers import (
     refused_port,
     reset_after_reading,
 )
-from .values import failure, hook, kind
+from .values import failure, hook, kind, sms, sms_settings
 
 CLOSE = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{}"
 
@@ -150,3 +151,24 @@ def test_retry_after_reaches_the_failure(hooks: Provider, sandbox: Sandbox) -> N
     sandbox.script("/hook/1", Answer(status=429, retry_after="120"))
     error = failure(hooks, hook(f"{sandbox.http_url}/hook/1"))
     assert (error.reason, error.retry_after) == (Reason.PROVIDER_BUSY, 120.0)
+
+
+def test_what_cannot_be_signed_is_no_fault_of_the_url(sandbox: Sandbox) -> None:
+    def sign(body: bytes) -> dict[str, str]:
+        raise ValueError("broken")
+
+    one = Exchange(sms_settings(sandbox.http_url))
+    call = Call(notification=sms(), url=sandbox.http_url)
+    with pytest.raises(ValueError, match="broken"):
+        one.send(call, deadline=2, sign=sign)
+
+
+@pytest.mark.parametrize("value", ["a\r\nX: y", "a\ud800"])
+def test_a_header_that_cannot_be_sent_is_refused_before_anything_is(value: str) -> None:
+    with Peer(answering(OK)) as peer:
+        one = Exchange(sms_settings(peer.url))
+        call = Call(notification=sms(), url=peer.url, headers={"X": value})
+        with pytest.raises(PermanentFailure) as caught:
+            one.send(call, deadline=2)
+        assert caught.value.reason is Reason.REFUSED
+        assert peer.connections == 0

@@ -3,6 +3,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from time import monotonic
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from notify.channels import Provider, guarded
 from notify.channels.webhook import Webhook
 from notify.outcomes import (
+    PermanentFailure,
     Reason,
     TemporaryFailure,
     UnknownOutcome,
@@ -186,3 +188,85 @@ def test_cookies_are_not_kept(hooks: Provider) -> None:
         for _ in range(2):
             hooks.send(hook(peer.url), deadline=2)
     assert b"cookie" not in b"".join(seen).lower()
+
+
+def test_a_request_goes_out_at_once(hooks: Provider) -> None:
+    received: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        for _ in range(2):
+            received.append(connection.recv(65536))
+            connection.sendall(OK)
+
+    with Peer(serve) as peer:
+        for _ in range(2):
+            hooks.send(hook(peer.url, data={"text": "x"}), deadline=2)
+    assert all(request.endswith(b'\r\n\r\n{"text":"x"}') for request in received)
+
+
+@pytest.mark.parametrize("size", [16_000, 16_384, 17_000, 3_000_000])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_large_request_arrives_whole(
+    size: int, scheme: str, server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
+) -> None:
+    received: list[bytes] = []
+
+    def serve(connection: socket.socket) -> None:
+        for _ in range(2):
+            received.append(read_request(connection))
+            connection.sendall(OK)
+
+    text = "".join(f"{number:08}" for number in range(size // 8))
+    hooks = Webhook(hook_settings(), client_tls)
+    with Peer(serve, server_tls if scheme == "https" else None) as peer:
+        for _ in range(2):
+            hooks.send(hook(peer.url.replace("http", scheme, 1), data=text), deadline=10)
+        assert peer.connections == 1
+    assert all(request.endswith(f'\r\n\r\n"{text}"'.encode()) for request in received)
+
+
+def test_an_answer_before_all_of_the_request_was_read_counts(hooks: Provider) -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+
+    with Peer(serve) as peer:
+        error = failure(hooks, hook(peer.url, data="x" * 15_000_000), deadline=5)
+    assert kind(error) == (PermanentFailure, Reason.REFUSED)
+
+
+def test_more_than_was_announced_is_never_taken_for_the_next_answer(hooks: Provider) -> None:
+    def serve(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(OK + OK.replace(b"200 OK", b"500 No"))
+        peer.closing.wait(10)
+
+    with Peer(serve) as peer:
+        for _ in range(3):
+            assert hooks.send(hook(peer.url), deadline=5).code == "200"
+        assert peer.connections == 3
+
+
+def test_a_few_connections_are_kept_for_a_thread(hooks: Provider) -> None:
+    with ExitStack() as running:
+        peers = [running.enter_context(Peer(answering(OK, OK))) for _ in range(6)]
+        for peer in (*peers, peers[-1]):
+            hooks.send(hook(peer.url), deadline=2)
+        assert [peer.connections for peer in peers] == [1] * 6
+        hooks.send(hook(peers[0].url), deadline=2)
+        assert peers[0].connections == 2
+
+
+def test_a_thread_that_ends_hangs_up(hooks: Provider) -> None:
+    hung_up = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        answering(OK)(connection)
+        assert connection.recv(1) == b""
+        hung_up.set()
+
+    with Peer(serve) as peer:
+        sender = threading.Thread(target=lambda: hooks.send(hook(peer.url), deadline=5))
+        sender.start()
+        sender.join()
+        assert hung_up.wait(10)

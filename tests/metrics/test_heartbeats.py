@@ -10,7 +10,7 @@ from notify.config.numbers import PROCESSES
 from notify.heartbeat.values import heartbeat
 from notify.message import Envelope, Message, encode
 from notify.notification import Notification
-from notify.publish import open_publisher
+from notify.publishcount import open_publisher
 from notify.recipients import NULL_RECIPIENTS
 from notify.store.filters import Filter
 from notify.topology import DEAD

@@ -3,13 +3,17 @@
 import io
 import json
 import logging
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from notify.telemetry import event, mask, safe_traceback, set_up_logging
+from tests.waiting import eventually
 
 log = logging.getLogger("notify.test")
 SECRET = "Ihr Code lautet 314159"
@@ -149,6 +153,158 @@ def test_libraries_that_log_content_are_quiet(
     output = logs("json", level_set)
     logging.getLogger(name).log(level, SECRET)
     assert (SECRET in output.getvalue()) is appears
+
+
+@pytest.mark.parametrize(
+    ("created", "shown"),
+    [
+        (1767225599.9996, "2025-12-31T23:59:59.999+00:00"),
+        (1767225600.0, "2026-01-01T00:00:00.000+00:00"),
+        (1767225600.423, "2026-01-01T00:00:00.423+00:00"),
+        (1767225599.9999998, "2025-12-31T23:59:59.999+00:00"),
+        (1709164800.0405, "2024-02-29T00:00:00.040+00:00"),
+        (0.5, "1970-01-01T00:00:00.500+00:00"),
+    ],
+)
+def test_the_time_of_a_line(logs: Callable[..., io.StringIO], created: float, shown: str) -> None:
+    output = logs("json")
+    record = log.makeRecord(log.name, logging.INFO, "", 0, "delivered", (), None)
+    record.created = created
+    log.handle(record)
+    time = json.loads(output.getvalue())["time"]
+    assert time == shown
+    whole = datetime.fromtimestamp(created, UTC)
+    assert abs((datetime.fromisoformat(time) - whole).total_seconds()) <= 0.001
+
+
+class Slow(io.StringIO):
+    """A stream whose writes end when they are let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writing = threading.Event()
+        self.go_on = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.writing.set()
+        assert self.go_on.wait(20)
+        return super().write(text)
+
+
+def _events(output: io.StringIO) -> list[str]:
+    return [json.loads(line)["event"] for line in output.getvalue().splitlines()]
+
+
+def test_who_writes_takes_along_what_others_say_meanwhile(
+    logs: Callable[..., io.StringIO],
+) -> None:
+    output = Slow()
+    logs("json", stream=output)
+    writer = threading.Thread(target=lambda: log.info("first"))
+    writer.start()
+    assert output.writing.wait(20)
+    log.info("second")  # comes back at once, though nothing is written yet
+    log.info("third")
+    assert output.getvalue() == ""
+    output.go_on.set()
+    writer.join(20)
+    assert _events(output) == ["first", "second", "third"]
+
+
+def test_a_warning_is_out_when_it_was_said(logs: Callable[..., io.StringIO]) -> None:
+    output = Slow()
+    logs("json", stream=output)
+    threads = [threading.Thread(target=lambda: log.info("first"))]
+    threads[0].start()
+    assert output.writing.wait(20)
+    threads.append(threading.Thread(target=lambda: log.warning("second")))
+    threads[1].start()
+    threads[1].join(0.2)
+    assert threads[1].is_alive()
+    output.go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert _events(output) == ["first", "second"]
+
+
+def test_flushing_waits_for_what_is_being_written(logs: Callable[..., io.StringIO]) -> None:
+    output = Slow()
+    logs("json", stream=output)
+    writer = threading.Thread(target=lambda: log.info("first"))
+    writer.start()
+    assert output.writing.wait(20)
+    (handler,) = logging.getLogger().handlers
+    last = threading.Thread(target=handler.flush)
+    last.start()
+    last.join(0.2)
+    assert last.is_alive()
+    output.go_on.set()
+    last.join(20)
+    assert _events(output) == ["first"]
+
+
+def test_who_says_too_much_waits(
+    logs: Callable[..., io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("notify.telemetry._MOST_WAITING", 10)
+    output = Slow()
+    logs("json", stream=output)
+    said: list[int] = []
+
+    def say() -> None:
+        for number in range(100):
+            log.info("said", extra=event(n=number))
+            said.append(number)
+
+    threads = [threading.Thread(target=lambda: log.info("first"))]
+    threads[0].start()
+    assert output.writing.wait(20)
+    threads.append(threading.Thread(target=say))
+    threads[1].start()
+    eventually(lambda: len(said) == 10, "as many lines wait as may")
+    threads[1].join(0.2)
+    assert len(said) == 10
+    output.go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert len(_events(output)) == 101
+
+
+def test_each_line_is_written_once_and_those_of_a_thread_in_order(
+    logs: Callable[..., io.StringIO],
+) -> None:
+    output = logs("json")
+
+    def say(who: int) -> None:
+        for number in range(500):
+            log.info("said", extra=event(who=who, n=number))
+
+    threads = [threading.Thread(target=say, args=(who,)) for who in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    heard: dict[int, list[int]] = defaultdict(list)
+    for line in output.getvalue().splitlines():
+        values = json.loads(line)
+        heard[values["who"]].append(values["n"])
+    assert heard == {who: list(range(500)) for who in range(8)}
+
+
+def test_a_stream_that_fails_costs_its_lines_only(
+    logs: Callable[..., io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    output = logs("json")
+    with monkeypatch.context() as broken:
+
+        def write(_: str) -> int:
+            raise OSError("the disk is full")
+
+        broken.setattr(output, "write", write)
+        log.info("lost")
+    log.info("delivered")
+    assert _events(output) == ["delivered"]
 
 
 @pytest.mark.parametrize(

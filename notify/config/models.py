@@ -90,7 +90,7 @@ class LogSettings(Strict):
 class QueueSettings(Strict):
     """One worker process of a channel and priority."""
 
-    concurrency: Whole = Field(default=8, ge=1, le=200)
+    concurrency: Whole = Field(default=8, ge=1, le=1000)
 
 
 class Queues(Strict):

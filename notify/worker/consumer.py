@@ -1,4 +1,7 @@
-"""Celery's consumer: no delay machinery, and messages that are not ours are archived raw."""
+"""Celery's consumer: no delay machinery, and messages that are not ours are archived raw.
+
+A plain notification does not go through Celery's hands: see ``notify.worker.intake``.
+"""
 
 import logging
 import socket
@@ -10,6 +13,7 @@ from typing import Any
 from celery.worker.consumer.consumer import Consumer as CeleryConsumer
 
 from notify.telemetry import event
+from notify.worker.intake import Intake
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +39,10 @@ class Consumer(CeleryConsumer):
         gate = getattr(self.app, "notify_gate", None)
         if gate is not None:
             gate.consumer = self
+        work = getattr(self.app, "notify_work", None)
+        self.intake = Intake(self, work) if work is not None else None
+        if self.intake is not None:
+            self.pool.on_drained = self.intake.settle
 
     def ensure_connected(self, conn: Any) -> Any:
         """Tries again every three seconds at most, where Celery would wait up to thirty."""
@@ -56,8 +64,19 @@ class Consumer(CeleryConsumer):
                 connection.connection.transport.sock.shutdown(socket.SHUT_RDWR)
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Callable[[Any], Any]:
-        handle = super().create_task_handler(*arguments, **options)
+        guarded = self._guarded(super().create_task_handler(*arguments, **options))
+        if self.intake is None:
+            return guarded
+        self.intake.begin(guarded)
+        take = self.intake.take
 
+        def plain_first(message: Any) -> None:
+            if not take(message):
+                guarded(message)
+
+        return plain_first
+
+    def _guarded(self, handle: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def guarded(message: Any) -> Any:
             try:
                 return handle(message)

@@ -2,8 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final
 
 from notify.routing import Opening
@@ -52,12 +51,14 @@ class Gate:
                 threading.Thread(target=self._reopen_later, daemon=True).start()
         self._closed.wait(_CLOSING_TAKES)
 
-    @contextmanager
-    def letting_in(self) -> Iterator[bool]:
-        """While a message is handled; tells whether it is the one of a trial.
+    def enter(self) -> bool:
+        """A message is about to be handled; tells whether it is the one of a trial.
 
-        The gate closes behind that one, and there is no other trial until it is dealt with.
+        The gate closes behind that one, and there is no other trial until ``leave``.
         """
+        # What is consumed for a trial comes after the flag: for the others there is no lock.
+        if not self._on_trial:
+            return False
         with self._lock:
             trying, self._on_trial = self._on_trial, False
             self._trying = self._trying or trying
@@ -65,11 +66,12 @@ class Gate:
                 self.consumer.call_soon(self._cancel)
         if trying:
             self._closed.wait(_CLOSING_TAKES)
-        try:
-            yield trying
-        finally:
-            if trying:
-                self._trying = False
+        return trying
+
+    def leave(self, trying: bool) -> None:
+        """It has been handled; ``trying`` is what ``enter`` said of it."""
+        if trying:
+            self._trying = False
 
     def _cancel(self) -> None:
         try:

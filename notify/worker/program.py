@@ -9,6 +9,7 @@ from celery.apps.worker import Worker, install_cry_handler
 from celery.worker import state
 from celery.worker.control import Panel
 
+from notify.worker.link import Link
 from notify.worker.mailbox import Control
 
 # What changes a worker belongs to systemd and the configuration. A revoked notification
@@ -36,6 +37,7 @@ class Program(Worker):
 
     def on_before_init(self, **options: Any) -> None:
         self.app.control_cls = Control
+        self.app.amqp.Connection = Link
         super().on_before_init(**options)
 
     def install_platform_tweaks(self, worker: Any) -> None:

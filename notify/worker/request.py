@@ -9,7 +9,7 @@ from celery.worker.request import Request as CeleryRequest
 
 from notify.message import ID
 
-_EMBED: Final = {"callbacks", "errbacks", "chain", "chord"}
+EMBED: Final = {"callbacks", "errbacks", "chain", "chord"}
 
 
 class TakenBack(logging.Filter):
@@ -37,7 +37,7 @@ class Request(CeleryRequest):
     def __init__(self, message: Any, **options: Any) -> None:
         headers = dict(options.pop("headers", None) or message.headers)
         headers |= {"eta": None, "expires": None, "timelimit": None}
-        headers |= {"argsrepr": "()", "kwargsrepr": _shown(headers.get(ID))}
+        headers |= {"argsrepr": "()", "kwargsrepr": shown(headers.get(ID))}
         try:
             super().__init__(message, headers=headers, **options)
             usable = _usable(*self._payload)
@@ -65,12 +65,12 @@ def _usable(args: Any, keywords: Any, embed: Any) -> bool:
         isinstance(args, list | tuple)
         and isinstance(keywords, Mapping)
         and isinstance(follows, Mapping)
-        and follows.keys() <= _EMBED
+        and follows.keys() <= EMBED
         and not any(follows.values())
     )
 
 
-def _shown(id: Any) -> str:
+def shown(id: Any) -> str:
     """What stands for the arguments in events and in ``celery inspect``."""
     usable = isinstance(id, str) and id.isascii() and id.isprintable() and len(id) <= 128
     return f"{{'id': {id!r}}}" if usable else "{}"

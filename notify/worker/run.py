@@ -1,5 +1,6 @@
 """Puts one worker together and runs it."""
 
+import gc
 import logging
 import os
 import socket
@@ -8,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Final
 
 from celery import Celery, signals
@@ -23,7 +25,7 @@ from notify.heartbeat import Heartbeats
 from notify.message import Envelope
 from notify.routing import Opening
 from notify.steps import HandBack, Pause
-from notify.tasks import register
+from notify.tasks import Work, register
 from notify.telemetry import event, set_up_logging
 from notify.tools import Tools
 from notify.worker.alone import deliver_alone
@@ -65,7 +67,8 @@ def run_worker(settings: Settings, channel: str, priority: str, number: str = ""
     probe = Probe(pipeline.tools.publisher, _PROBE_TIMEOUT)
     app.notify_gate, app.notify_probe = gate, probe
     app.steps["consumer"].add(ProbeStep)
-    register(app, _through(gate, pipeline), _Progress(pipeline.tools, queue))
+    app.notify_work = Work(_through(gate, pipeline), _Progress(pipeline.tools, queue))
+    register(app, app.notify_work)
     concurrency = getattr(settings.channel(channel).queues, priority).concurrency
     depth = Depth(settings.broker.urls, queue, timeout=_PROBE_TIMEOUT)
     watch = Watch(
@@ -96,12 +99,14 @@ class _Progress:
         self._queue = queue
         self._noted = 0.0
 
+        # To look up a series of a metric costs more than to observe a value.
+        self._seconds = cache(lambda pair: tools.metrics.queue_wait_seconds.labels(*pair))
+
     def __call__(self, envelope: Envelope, exchange: str, published: int | None) -> None:
         # What comes back from a rung was in this queue before, and waited there on purpose.
         if exchange == topology.EXCHANGE and envelope.attempt == 1 and not envelope.heartbeat:
             waited = (self._tools.now() - envelope.first_queued).total_seconds()
-            seconds = self._tools.metrics.queue_wait_seconds.labels(*envelope.queue)
-            seconds.observe(max(0.0, waited))
+            self._seconds(envelope.queue).observe(max(0.0, waited))
         now = time.monotonic()
         if published is None or now - self._noted < 1.0:
             return
@@ -123,14 +128,20 @@ def _look(pipeline: Pipeline, *, urgent: bool) -> Callable[[], tuple[Opening, st
 def _through(gate: Gate, pipeline: Pipeline) -> Callable[[Envelope, bool], str]:
     heartbeats, handed_back = Heartbeats(pipeline), pipeline.tools.metrics.handed_back
 
+    def once(envelope: Envelope, redelivered: bool, on_trial: bool) -> str:
+        if envelope.heartbeat and envelope.notification.channel == pipeline.name:
+            return heartbeats.take(envelope, redelivered=redelivered, on_trial=on_trial)
+        if envelope.alone:
+            return deliver_alone(pipeline, envelope, redelivered, on_trial)
+        return pipeline.deliver(envelope, redelivered=redelivered, on_trial=on_trial)
+
     def deliver(envelope: Envelope, redelivered: bool) -> str:
         try:
-            with gate.letting_in() as on_trial:
-                if envelope.heartbeat and envelope.notification.channel == pipeline.name:
-                    return heartbeats.take(envelope, redelivered=redelivered, on_trial=on_trial)
-                if envelope.alone:
-                    return deliver_alone(pipeline, envelope, redelivered, on_trial)
-                return pipeline.deliver(envelope, redelivered=redelivered, on_trial=on_trial)
+            on_trial = gate.enter()
+            try:
+                return once(envelope, redelivered, on_trial)
+            finally:
+                gate.leave(on_trial)
         except HandBack as reason:
             handed_back.labels(*envelope.queue).inc()
             if isinstance(reason, Pause):
@@ -185,5 +196,17 @@ class _Ready:
         # has made, the other fears for a control queue that outlives a connection on purpose.
         warnings.filterwarnings("ignore", category=CPendingDeprecationWarning)
         warnings.filterwarnings("ignore", category=UserWarning, module="kombu.pidbox")
+        _spare_the_collector()
         log.info("ready", extra=event(queue=self.queue, pid=os.getpid()))
         self._watch.tell_ready()
+
+
+def _spare_the_collector() -> None:
+    """What has been loaded stays: Python need not look through it for garbage.
+
+    And by its defaults it would look seven times for each hundred messages, for a thirtieth
+    of their time; what a message leaves is nearly all freed without it.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 20, 50)

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from notify.cli.archive_copy import copy
-from notify.cli.context import Context, json_option, pass_context, print_json, print_table, say
+from notify.cli.context import Context, json_option, pass_context, print_json, say
+from notify.cli.tables import print_table
 from notify.store import SCHEMA, Backup, Filter, Store, inspect_backup
 
 _file = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
@@ -113,4 +114,3 @@ def _describe(found: Backup) -> str:
 
 
 archive.add_command(copy)
-COMMANDS = (archive,)

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 import click
 
 from notify.cli.bars import Bar
-from notify.cli.context import Context, json_option, pass_context, print_json, print_table, say
+from notify.cli.context import Context, json_option, pass_context, print_json, say
+from notify.cli.tables import print_table
 from notify.config import archive_url
 from notify.store import Store
 

@@ -15,12 +15,12 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
 from notify.cli.replaying import plan_facts, resume_watched, run_order, tell_finish, tell_plan
 from notify.cli.sendfile import report, run_file
+from notify.cli.tables import print_table
 from notify.errors import UsageError
 from notify.replay import OWN, Order, cancel_replay, is_replay, open_desk, plan_replay
 from notify.schedule.audience.order import is_firing
@@ -241,6 +241,3 @@ def _facts(found: Batch) -> dict[str, Any]:
 
 def _time(value: datetime | None) -> str:
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if value else ""
-
-
-COMMANDS = (batch,)

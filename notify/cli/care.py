@@ -20,10 +20,10 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
+from notify.cli.tables import print_table
 from notify.config import CareRule, CareSettings
 from notify.errors import NotFound, UsageError
 from notify.store.care import CareBook, Held, Pause
@@ -190,6 +190,3 @@ def _preview(context: Context, as_json: bool) -> None:
         but = f" ({each['but']})" if each["but"] else ""
         say(f"     due  {each['letters']:>7}  {each['rule']}, {each['provider']}{but}")
     say("nothing was sent; repeat with --yes" if new or due else "there is nothing to do")
-
-
-COMMANDS = (care,)

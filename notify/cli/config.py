@@ -39,6 +39,3 @@ def check(context: Context) -> None:
         say(f"templates are valid: {', '.join(context.templates.names())}")
     if schedules:
         say(f"schedules are valid: {', '.join(schedules)}")
-
-
-COMMANDS = (config,)

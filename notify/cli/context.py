@@ -2,20 +2,14 @@
 
 import getpass
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from notify import provision
-from notify.blocklist import Blocklist
-from notify.broker import Publisher
 from notify.config import Settings, load_settings, settings_directory
 from notify.errors import (
     ConfigError,
@@ -25,12 +19,15 @@ from notify.errors import (
     Unavailable,
     UsageError,
 )
-from notify.ledger import Ledger
-from notify.limits import Limits
-from notify.publish import open_publisher
-from notify.store import Store
-from notify.suppressions import Suppressions
-from notify.templates import Templates
+
+if TYPE_CHECKING:
+    from notify.blocklist import Blocklist
+    from notify.broker import Publisher
+    from notify.ledger import Ledger
+    from notify.limits import Limits
+    from notify.store import Store
+    from notify.suppressions import Suppressions
+    from notify.templates import Templates
 
 FAILED: Final = 1
 PARTLY: Final = 5
@@ -44,7 +41,11 @@ _CODES: Final = (
 
 
 class Context:
-    """The configuration, read when a command first needs it, and what is built from it."""
+    """The configuration, read when a command first needs it, and what is built from it.
+
+    What a command opens is imported then: a process that lives long, such as a worker, would
+    else hold the database, the templates and the rest of it in memory and never use it.
+    """
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -64,30 +65,44 @@ class Context:
         return settings_directory(self._directory) / "templates"
 
     @cached_property
-    def templates(self) -> Templates:
+    def templates(self) -> "Templates":
+        from notify.templates import Templates
+
         directory = self.templates_directory
         if not directory.parent.is_dir():
             raise ConfigError([f"{directory.parent}: there is no such directory"])
         return Templates(directory)
 
-    def ledger(self) -> closing[Ledger]:
+    def ledger(self) -> "closing[Ledger]":
+        from notify import provision
+
         return closing(provision.ledger(self.settings))
 
-    def suppressions(self) -> closing[Suppressions]:
+    def suppressions(self) -> "closing[Suppressions]":
+        from notify import provision
+
         return closing(provision.suppressions(self.settings))
 
-    def limits(self) -> closing[Limits]:
+    def limits(self) -> "closing[Limits]":
+        from notify import provision
+
         return closing(provision.limits(self.settings))
 
-    def blocklist(self) -> closing[Blocklist]:
+    def blocklist(self) -> "closing[Blocklist]":
+        from notify import provision
+
         return closing(provision.blocklist(self.settings))
 
-    def store(self) -> closing[Store]:
+    def store(self) -> "closing[Store]":
+        from notify.store import Store
+
         store = Store(self.settings.archive.url)
         store.create()
         return closing(store)
 
-    def publisher(self) -> closing[Publisher]:
+    def publisher(self) -> "closing[Publisher]":
+        from notify.publishcount import open_publisher
+
         return closing(open_publisher(self.settings))
 
 
@@ -109,17 +124,6 @@ def say(text: str) -> None:
 
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A plain table, as wide as its content where the output is no terminal."""
-    width = None if sys.stdout.isatty() else 200
-    # What stands in a cell is text, never markup: brackets, as in [fd00::1], are shown.
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
-    console.print(table)
 
 
 def pairs(values: Sequence[str], option: str) -> Mapping[str, str]:

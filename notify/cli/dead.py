@@ -52,6 +52,3 @@ def show(context: Context, key: str, reveal: bool, as_json: bool) -> None:
         print_json(facts)
         return
     say("\n\n".join(map(tell, facts)))
-
-
-COMMANDS = (dead,)

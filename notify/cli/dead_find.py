@@ -12,10 +12,10 @@ from notify.cli.context import (
     pairs,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
+from notify.cli.tables import print_table
 from notify.config.types import parse_duration
 from notify.deadstory import list_facts
 from notify.errors import UsageError

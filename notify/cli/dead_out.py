@@ -19,11 +19,11 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
 from notify.cli.dead_find import chosen, filter_options, reveal_option
+from notify.cli.tables import print_table
 from notify.config.types import parse_duration
 from notify.deadstory import EXPORTED, export_facts, export_line
 from notify.errors import InvalidInput, UsageError

@@ -11,7 +11,6 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
@@ -24,6 +23,7 @@ from notify.cli.replaying import (
     tell_finish,
     tell_plan,
 )
+from notify.cli.tables import print_table
 from notify.config.types import parse_duration
 from notify.errors import InvalidInput, NotFound, UsageError
 from notify.notification import PRIORITIES

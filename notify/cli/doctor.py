@@ -57,6 +57,3 @@ def _print(findings: list[Finding], *, everything: bool) -> None:
     counts = counted(findings)
     say("" if shown else "nothing to do")
     say(", ".join(f"{number} {name}" for name, number in counts.items() if number))
-
-
-COMMANDS = (doctor,)

@@ -111,6 +111,3 @@ def _refuse(options: Mapping[str, object], name: str) -> None:
     for option, value in options.items():
         if value is not None:
             raise click.UsageError(f"{option} is not for {name}")
-
-
-COMMANDS = (drill,)

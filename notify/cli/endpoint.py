@@ -9,11 +9,11 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
 from notify.cli.suppression import facts
+from notify.cli.tables import print_table
 from notify.errors import NotFound
 from notify.suppressions import Failing
 from notify.telemetry import mask
@@ -80,6 +80,3 @@ def _failing(item: Failing, reveal: bool) -> dict[str, Any]:
         "failures": item.failures,
         "since": f"{item.since:%Y-%m-%d %H:%M:%S}",
     }
-
-
-COMMANDS = (endpoint,)

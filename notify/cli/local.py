@@ -27,6 +27,3 @@ def demo(command: click.Context, as_json: bool, data: Path) -> None:
 def up(command: click.Context, data: Path) -> None:
     """Runs everything in the foreground: brokers, sandbox, workers, archiver, beat."""
     command.exit(run_up(data, say))
-
-
-COMMANDS = (demo, up)

@@ -11,9 +11,9 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
 )
+from notify.cli.tables import print_table
 from notify.errors import InvalidInput, InvalidNotification
 
 
@@ -69,6 +69,3 @@ def _read(text: str, region: str | None) -> dict[str, Any]:
 def _row(found: dict[str, Any]) -> tuple[object, ...]:
     number = found["number"] or found["given"]
     return (number, found["region"], found["kind"], found["problem"] or found["warning"])
-
-
-COMMANDS = (phone,)

@@ -14,10 +14,10 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
+from notify.cli.tables import print_table
 from notify.notification import CHANNELS
 from notify.privacy import Erased, Known, Person
 from notify.store.people import People
@@ -222,6 +222,3 @@ def _unreachable(known: Known) -> Mapping[str, str]:
     if known.files:
         places["files"] = f"rows of batches: {', '.join(known.files)}, and files of rejects"
     return places | dict(persons.UNREACHABLE)
-
-
-COMMANDS = (privacy,)

@@ -119,6 +119,3 @@ def _asked(failure: DeliveryFailure) -> list[str]:
     slower = "fewer messages" if failure.slow_down else ""
     nothing = "nothing more for this recipient" if failure.suppress else ""
     return [text for text in (wait, slower, nothing) if text]
-
-
-COMMANDS = (provider,)

@@ -9,10 +9,10 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
+from notify.cli.tables import print_table
 from notify.config.types import parse_duration
 from notify.errors import InvalidInput, NotFound
 from notify.limits import Account, Mode
@@ -106,5 +106,3 @@ providers.add_command(
     _command("drain", "draining", "Gives it only what it may have had already: repeats of those.")
 )
 providers.add_command(_command("enable", "enabled", "Uses it again."))
-
-COMMANDS = (providers,)

@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from notify import provision
-from notify.cli.context import Context, json_option, pass_context, print_json, print_table, say
+from notify.cli.context import Context, json_option, pass_context, print_json, say
+from notify.cli.tables import print_table
 from notify.queuestate import ledger_alarms, queue_states
 
 
@@ -37,6 +38,3 @@ def _row(state: dict[str, Any]) -> tuple[object, ...]:
         "" if age is None else f"at most {age:.0f} s",
         notes,
     )
-
-
-COMMANDS = (queues,)

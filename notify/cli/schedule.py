@@ -20,5 +20,3 @@ for command in (
     *(import_, export, restore),
 ):
     schedule.add_command(command)
-
-COMMANDS = (schedule,)

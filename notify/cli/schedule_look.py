@@ -10,7 +10,6 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
@@ -21,6 +20,7 @@ from notify.cli.schedule_facts import (
     utc,
 )
 from notify.cli.schedule_options import given, opened, read_instant, when_options
+from notify.cli.tables import print_table
 from notify.errors import UsageError
 from notify.notification import CHANNELS
 from notify.recurrence import parse_recurrence

@@ -10,11 +10,7 @@ from click.core import ParameterSource
 
 from notify import smsprep
 from notify.attaching import attach
-from notify.batch import FileSpec
 from notify.cli.context import Context, json_option, pairs, pass_context, print_json, say
-from notify.cli.preview import STDOUT, show_preview
-from notify.cli.sendfile import SKIP, FileOrder, send_file
-from notify.cli.sendlater import cancel, send_later
 from notify.config import Settings
 from notify.config.limits import parse_rate
 from notify.errors import InvalidInput, UsageError
@@ -45,7 +41,7 @@ def read_rate(_context: click.Context, _option: click.Parameter, value: str | No
 @click.option("--rate", callback=read_rate, help='Publish no more rows of a file than "200/s".')
 @click.option(
     "--on-error",
-    type=click.Choice(["stop", SKIP]),
+    type=click.Choice(["stop", "skip"]),
     default="stop",
     show_default=True,
     help="What to do when rows of a file are wrong.",
@@ -69,7 +65,7 @@ def read_rate(_context: click.Context, _option: click.Parameter, value: str | No
 @click.option("--inline", "inlined", multiple=True, metavar="FOLDER/FILE", help="For its HTML.")
 @click.option("--unsubscribe", help="An https URL with which a mail is unsubscribed from.")
 @click.option(
-    "--preview", is_flag=False, flag_value=STDOUT, help="Only shows it; writes a mail to a file."
+    "--preview", is_flag=False, flag_value="-", help="Only shows it; writes a mail to a file."
 )
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE")
 @json_option
@@ -102,14 +98,34 @@ def send(
     again, it goes on where it was. With --at it returns when the notification is stored
     durably; a beat sends it.
     """
+    # Most calls want none of the batches, schedules and previews, whose loading takes longer
+    # than what those calls do.
     if path is not None:
+        from notify.cli.sendfile import file_order, send_file
+
         _only_file(command)
-        command.exit(send_file(context, _file_order(path, variables, as_json, content)))
-    if cancelled is not None:
+        given = {name: content[name] for name in (*_BATCH, "encoding", "template")}
+        command.exit(send_file(context, file_order(path, variables, as_json, **given)))
+    elif cancelled is not None:
+        from notify.cli.sendlater import cancel
+
         cancel(context, cancelled)
-        return
-    if channel is None or recipient is None:
+    elif channel is None or recipient is None:
         raise UsageError("give CHANNEL and RECIPIENT, or --file")
+    else:
+        _send_one(context, channel, recipient, variables, content, as_json=as_json)
+
+
+def _send_one(
+    context: Context,
+    channel: str,
+    recipient: str,
+    variables: Sequence[str],
+    content: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Now, or at an instant."""
     extras = {name: content.pop(name) for name in _EXTRAS}
     content = {k: v for k, v in content.items() if k not in _FOR_FILES or k == "template"}
     named: dict[str, Any] = {
@@ -119,6 +135,8 @@ def send(
     }
     values = named | _given(content)
     if extras["at"] is not None:
+        from notify.cli.sendlater import send_later
+
         send_later(context, values, variables, extras, as_json=as_json)
         return
     if extras["zone"] is not None:
@@ -132,6 +150,8 @@ def _send(
     settings = context.settings
     notification = _with_files(notification, settings, extras["attached"], extras["inlined"])
     if extras["preview"] is not None:
+        from notify.cli.preview import show_preview
+
         show_preview(context, notification, extras["preview"])
         return
     with Client(settings) as client:
@@ -183,7 +203,7 @@ def _given(content: dict[str, str | None]) -> dict[str, Any]:
 
 
 def _notification(
-    templates: Templates, values: dict[str, Any], variables: tuple[str, ...]
+    templates: Templates, values: dict[str, Any], variables: Sequence[str]
 ) -> Notification:
     template = values.pop("template", None)
     if template is not None:
@@ -191,16 +211,3 @@ def _notification(
     if variables:
         raise UsageError("--var needs --template")
     return Notification.from_dict({"v": VERSION} | values)
-
-
-def _file_order(
-    path: str, variables: Sequence[str], as_json: bool, options: dict[str, Any]
-) -> FileOrder:
-    """Template and variables are those of rows that name none."""
-    given = {"template": options["template"]} if options["template"] else {}
-    given |= {f"var.{name}": value for name, value in pairs(variables, "--var").items()}
-    spec = FileSpec(path=path, encoding=options["encoding"] or "", defaults=given)
-    return FileOrder(spec=spec, as_json=as_json, **{name: options[name] for name in _BATCH})
-
-
-COMMANDS = (send,)

@@ -1,7 +1,7 @@
 """``notify send --file``: a file of notifications as a batch."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,13 +24,13 @@ from notify.batch import (
 from notify.batch.estimate import estimate
 from notify.batch.files import STDIN
 from notify.cli.bars import Bar, duration
-from notify.cli.context import FAILED, PARTLY, Context, print_json, say, user
+from notify.cli.context import FAILED, PARTLY, Context, pairs, print_json, say, user
 from notify.cli.rejects import Rejects
 from notify.cli.running import Started, Watch, run_watched
 from notify.errors import InvalidInput, UsageError
 from notify.store.batches import CANCELLED, FINISHED, PAUSED, WITH_FAILURES, Batch, Batches
 
-SKIP: Final = "skip"
+_SKIP: Final = "skip"
 _OVER: Final = (FINISHED, WITH_FAILURES)
 
 
@@ -45,6 +45,22 @@ class FileOrder:
     rejects: Path | None = None
     yes: bool = False
     as_json: bool = False
+
+
+def file_order(
+    path: str,
+    variables: Sequence[str],
+    as_json: bool,
+    *,
+    encoding: str | None,
+    template: str | None,
+    **options: Any,
+) -> FileOrder:
+    """Template and variables are those of rows that name none; ``options`` are the order's."""
+    given = {"template": template} if template else {}
+    given |= {f"var.{name}": value for name, value in pairs(variables, "--var").items()}
+    spec = FileSpec(path=path, encoding=encoding or "", defaults=given)
+    return FileOrder(spec=spec, as_json=as_json, **options)
 
 
 def send_file(context: Context, order: FileOrder) -> int:
@@ -134,7 +150,7 @@ def _refuse(batch: Batch | None) -> None:
 
 
 def _rejects_path(order: FileOrder) -> Path | None:
-    if order.rejects is not None or order.on_error != SKIP:
+    if order.rejects is not None or order.on_error != _SKIP:
         return order.rejects
     if order.spec.path == STDIN:
         raise UsageError("--on-error skip of standard input needs --rejects")
@@ -152,7 +168,7 @@ def _check(order: FileOrder, source: FileSource, checked: Checked, path: Path | 
     if account.first is None:
         return account
     listed = f"; all are in {path}" if path is not None else "; --rejects FILE lists all"
-    if order.on_error != SKIP:
+    if order.on_error != _SKIP:
         more = account.rejected - 1
         error = account.first.error(source.name)
         raise InvalidInput(f"{error} (and {more} more rows{listed})" if more else str(error))

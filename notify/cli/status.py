@@ -29,6 +29,3 @@ def status(command: click.Context, context: Context, id: str, as_json: bool) -> 
     else:
         say(tell(facts))
     command.exit(FAILED if facts["state"] == "not found" else 0)
-
-
-COMMANDS = (status,)

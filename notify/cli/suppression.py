@@ -11,10 +11,10 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
     user,
 )
+from notify.cli.tables import print_table
 from notify.errors import InvalidNotification, NotFound
 from notify.notification import CHANNELS
 from notify.suppressions import Suppression
@@ -94,6 +94,3 @@ def facts(item: Suppression, reveal: bool) -> dict[str, Any]:
         "by": item.by,
         "since": f"{item.since:%Y-%m-%d %H:%M:%S}",
     }
-
-
-COMMANDS = (suppression,)

@@ -10,9 +10,9 @@ from notify.cli.context import (
     pairs,
     pass_context,
     print_json,
-    print_table,
     say,
 )
+from notify.cli.tables import print_table
 from notify.errors import UsageError
 from notify.notification import CHANNELS
 from notify.templates import Rendered, Template, Variable
@@ -130,6 +130,3 @@ def _kind(variable: Variable) -> str:
     if variable.fields:
         return f"list of ({', '.join(variable.fields)})"
     return variable.kind
-
-
-COMMANDS = (template,)

@@ -11,9 +11,9 @@ from notify.cli.context import (
     json_option,
     pass_context,
     print_json,
-    print_table,
     say,
 )
+from notify.cli.tables import print_table
 
 
 @click.group()
@@ -64,6 +64,3 @@ def declare(context: Context) -> None:
     provision.declare_all(context.settings)
     plan = provision.wanted(context.settings)
     say(f"declared {len(plan.exchanges)} exchanges and {len(plan.queues)} queues")
-
-
-COMMANDS = (topology,)

@@ -56,6 +56,3 @@ def verify(
     )
     say(why or "valid")
     command.exit(FAILED if why else 0)
-
-
-COMMANDS = (webhook,)

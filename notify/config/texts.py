@@ -5,10 +5,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from notify.config.types import Strict, Whole
-from notify.phones import is_region
 
 
 def _known(region: str) -> str:
+    # The numbering plans are for those who publish; a worker sends to what it is given.
+    from notify.phones import is_region
+
     if not is_region(region):
         raise ValueError('must be a country or territory of ISO 3166, such as "DE"')
     return region

@@ -14,7 +14,7 @@ from notify.errors import LedgerUnavailable
 from notify.exporter.sampling import Sampler
 from notify.heartbeat import Pulse
 from notify.metrics import ExporterMetrics
-from notify.publish import open_publisher
+from notify.publishcount import open_publisher
 from notify.reloading import Reloader
 from notify.systemd import tell_ready, tell_status, tell_stopping
 from notify.telemetry import event, set_up_logging

@@ -9,7 +9,7 @@ from notify.blocklist import Blocklist
 from notify.broker import Publisher
 from notify.config import Settings
 from notify.ledger import Ledger
-from notify.publish import open_publisher
+from notify.publishcount import open_publisher
 from notify.store import Store
 from notify.store.batches import Batches
 from notify.store.replays import Replays

@@ -1,6 +1,5 @@
 """Schedules: stored in Redis by RedBeat, fired by ``notify beat``."""
 
-from notify.schedule.beat import run_beat
 from notify.schedule.book import BY_NAME, SOONEST, Book
 from notify.schedule.fanout import Fanout
 from notify.schedule.spec import ScheduleSpec, parse_spec
@@ -20,5 +19,4 @@ __all__ = [
     "ScheduleSpec",
     "Stored",
     "parse_spec",
-    "run_beat",
 ]

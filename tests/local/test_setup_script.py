@@ -147,11 +147,18 @@ def test_settings_that_the_package_brings_stay(system: Path) -> None:
     assert (settings.name, settings.read_text()) == ("createcluster.conf", "shipped\n")
 
 
-def test_postgresql_is_for_tests_only(tmp_path: Path) -> None:
-    nothing = "has_postgresql() { return 1; }\ncommand() { return 1; }\n"
+def test_what_only_tests_need_is_for_tests_only(tmp_path: Path) -> None:
+    found = ("has_postgresql", "has_nginx", "has_postfix", "command")
+    nothing = "".join(f"{name}() {{ return 1; }}\n" for name in found)
     assert run(f"{nothing}missing_tools\n", directory=tmp_path).lines == []
     outcome = run(f"{nothing}for_tests=--tests\nmissing_tools\n", directory=tmp_path)
-    assert outcome.lines == ["prometheus", "postgresql"]
+    gateways = ["nginx-light", "libnginx-mod-http-echo", "postfix"]
+    assert outcome.lines == ["prometheus", "postgresql", *gateways]
+
+
+def test_nothing_on_the_system_has_to_go_for_a_package(tmp_path: Path) -> None:
+    shown = 'as_root() { echo "$@"; }\napt_install a\n'
+    assert "--no-remove" in run(shown, directory=tmp_path).lines[0].split()
 
 
 def test_given_servers_are_not_installed(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """How fast an archive is with many dead letters in it: for people, not for every test run.
 
-    .venv/bin/python ops/bench/archive.py URL [--letters 1000000] [--more 50000] [--archiver 0]
+    PYTHONPATH=ops .venv/bin/python -m benching.archive URL [--letters 1000000] [--more 50000]
+                                                             [--archiver 0]
 
 URL is SQLAlchemy's (sqlite:////var/tmp/bench.sqlite3, postgresql://USER:PASSWORD@HOST/NAME).
 What is missing of so many letters is added first. Then some more are taken in, with the rate;
@@ -17,14 +18,16 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pika
-from letters import FIRST, LAST, SPAN, letters
 
+from benching.letters import FIRST, LAST, SPAN, letters
+from benching.saying import put as say
 from notify import topology
 from notify.archiver import Archiver
 from notify.broker import declare
@@ -46,18 +49,13 @@ class Broker:
     connect_timeout: float = 10.0
 
 
-def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def batches(items: Iterator[DeadLetter], size: int) -> Iterator[list[DeadLetter]]:
     while some := list(islice(items, size)):
         yield some
 
 
-def take_in(store: Store, begin: int, end: int, total: int) -> None:
-    """The making of the letters is not counted."""
+def take_in(store: Store, begin: int, end: int, total: int) -> float:
+    """Letters a second; the making of the letters is not counted."""
     seconds, told = 0.0, 0
     for some in batches(letters(begin, end, total), SIZE):
         begun = time.perf_counter()
@@ -66,17 +64,25 @@ def take_in(store: Store, begin: int, end: int, total: int) -> None:
         told += len(some)
         if told % 100_000 == 0:
             say(f"  {begin + told} letters, so far {told / seconds:.0f}/s")
-    if told:
-        say(f"took in {told} after {begin}: {told / seconds:.0f}/s")
+    if not told:
+        return 0.0
+    say(f"took in {told} after {begin}: {told / seconds:.0f}/s")
+    return told / seconds
 
 
 def through_the_archiver(store: Store, begin: int, number: int) -> None:
+    """On a RabbitMQ of its own."""
     with tempfile.TemporaryDirectory() as directory:
         own = PrivateServers(Path(directory) / "servers", redis=False, fresh=True)
         with own as servers:
             declare(topology.build([("sms", "normal")], [1], 10), servers.broker_urls, timeout=60)
-            publish(servers.broker_urls[0], letters(begin, begin + number, begin + number))
-            run_archiver(store, Broker(urls=tuple(servers.broker_urls)), number)
+            archived(store, servers.broker_urls[0], begin, number)
+
+
+def archived(store: Store, url: str, begin: int, number: int) -> float:
+    """Letters a second from a queue, which is filled first, into the store."""
+    publish(url, letters(begin, begin + number, begin + number))
+    return run_archiver(store, Broker(urls=(url,)), number)
 
 
 def publish(url: str, dead: Iterator[DeadLetter]) -> None:
@@ -113,11 +119,13 @@ class Watched:
         return added
 
 
-def run_archiver(store: Store, broker: Broker, number: int) -> None:
+def run_archiver(store: Store, broker: Broker, number: int) -> float:
     watched = Watched(store, number)
     begun = time.perf_counter()
     Archiver(broker, watched, stop=watched.stop).run()
-    say(f"archiver: {number} letters, {number / (watched.last - begun):.0f}/s")
+    rate = number / (watched.last - begun)
+    say(f"archiver: {number} letters, {rate:.0f}/s")
+    return rate
 
 
 def searches(number: int) -> dict[str, Filter]:
@@ -155,23 +163,28 @@ def searches(number: int) -> dict[str, Filter]:
     }
 
 
-def measure(what: str, work: Callable[[], object]) -> None:
+def measure(what: str, work: Callable[[], object]) -> float:
+    """Milliseconds, the median."""
     taken = []
     for _ in range(REPEATS):
         begun = time.perf_counter()
         work()
         taken.append((time.perf_counter() - begun) * 1000)
     say(f"{what:45}{median(taken):9.1f}{max(taken):9.1f}")
+    return median(taken)
 
 
-def search(store: Store, number: int) -> None:
+def search(store: Store, number: int) -> dict[str, float]:
+    """Milliseconds that each took in the median."""
+    took = {}
     for what, wanted in searches(number).items():
-        measure(f"list {what}", lambda wanted=wanted: store.find(wanted))  # type: ignore[misc]
-        measure("  its total", lambda wanted=wanted: store.count(wanted, 10_001))  # type: ignore[misc]
+        took[what] = measure(f"list {what}", partial(store.find, wanted))
+        measure("  its total", partial(store.count, wanted, 10_001))
     for field in ("reason", "channel", "provider", "code", "batch", "label.team", "day", "hour"):
-        measure(f"count by {field}", lambda field=field: store.counts_by(field, Filter()))  # type: ignore[misc]
+        measure(f"count by {field}", partial(store.counts_by, field, Filter()))
     batch = Filter(batch=f"file-{number // 20_000:08x}")
-    measure("count by reason in a batch", lambda: store.counts_by("reason", batch))
+    measure("count by reason in a batch", partial(store.counts_by, "reason", batch))
+    return took
 
 
 def main(arguments: list[str]) -> None:

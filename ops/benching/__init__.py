@@ -1,0 +1,1 @@
+"""The benchmarks: Notify and its peers side by side, in alternating rounds. See ``ops/bench``."""

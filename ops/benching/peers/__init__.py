@@ -1,0 +1,1 @@
+"""What Notify is measured against, each written the way that a good engineer would."""

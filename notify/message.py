@@ -103,7 +103,9 @@ def encode(envelope: Envelope, *, now: datetime) -> Message:
 
 def _new_task_id() -> str:
     """A random UUID (version 4); ``uuid`` asks the kernel for each, and others run meanwhile."""
-    digits = f"{_chance.getrandbits(128) & _RANDOM | _VERSION_4:032x}"
+    pid = os.getpid()
+    chance = _chances.get(pid) or _chances.setdefault(pid, random.Random())
+    digits = f"{chance.getrandbits(128) & _RANDOM | _VERSION_4:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
@@ -115,9 +117,9 @@ def encode_parts(envelope: Envelope) -> tuple[dict[str, Any], dict[str, Any]]:
 # RFC 9562: all bits are random but for four that tell the version and two that tell the variant.
 _RANDOM: Final = ~(0xF << 76 | 0x3 << 62)
 _VERSION_4: Final = 0x4 << 76 | 0x2 << 62
-# A child must not go on where its parent is; nobody else seeds this one.
-_chance: Final = random.Random()
-os.register_at_fork(after_in_child=_chance.seed)
+# By process: a child must not go on where its parent is, and some servers (uwsgi) fork without
+# telling Python. Nobody else seeds these.
+_chances: Final[dict[int, random.Random]] = {}
 _json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 # The body around the notification: no arguments, one keyword, and nothing that Celery embeds.
 _BEFORE: Final = '[[],{"notification":'

@@ -10,9 +10,11 @@ import re
 import sys
 import traceback
 from collections import deque
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
+from select import PIPE_BUF
+from threading import get_ident
+from time import monotonic
 from typing import Any, Final, TextIO
 
 _FIELDS: Final = "notify_event"
@@ -30,6 +32,8 @@ _QUIET: Final[dict[str, int]] = {
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str, separators=(",", ":"))
 # More lines than these wait for whoever writes; fewer do not hold their threads up.
 _MOST_WAITING: Final = 1000
+# For so many seconds a thread writes what others say, before it holds them up.
+_LONGEST_TURN: Final = 0.1
 
 
 def event(**fields: Any) -> dict[str, dict[str, Any]]:
@@ -106,13 +110,22 @@ class _Lines(logging.Handler):
     """Writes lines in their order, from whichever thread is at it.
 
     A thread whose line is taken along by another one need not wait for that, unless it has
-    something worse than usual to say, or so many lines wait that nobody seems to read them.
+    something worse than usual to say, or so many lines wait that nobody seems to read them, or
+    the other one would never come to an end.
     """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self._stream = stream
         self._waiting: deque[str] = deque()
+        self._behind = False
+        self._writer: int | None = None
+
+    def _at_fork_reinit(self) -> None:
+        """What waits is written by our parent."""
+        super()._at_fork_reinit()  # type: ignore[misc]
+        self._waiting.clear()
+        self._writer = None
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Without the lock that the inherited one takes for each line."""
@@ -124,8 +137,8 @@ class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._waiting.append(self.format(record) + "\n")
-            patient = record.levelno > logging.INFO or len(self._waiting) > _MOST_WAITING
-            self._write(patient)
+            many = self._behind or len(self._waiting) > _MOST_WAITING
+            self._write(many or record.levelno > logging.INFO)
         except Exception:
             self.handleError(record)
 
@@ -135,20 +148,37 @@ class _Lines(logging.Handler):
     def _write(self, patient: bool) -> None:
         lock = self.lock
         assert lock is not None
+        if self._writer == get_ident():
+            # A signal came while this thread writes: it sees this line when it is done.
+            return
+        began = 0.0
         while lock.acquire(blocking=patient):
             try:
-                lines: list[str] = []
-                with suppress(IndexError):
-                    while True:
-                        lines.append(self._waiting.popleft())
-                if lines:
-                    self._stream.write("".join(lines))
-                    self._stream.flush()
+                self._writer = get_ident()
+                self._write_some()
             finally:
+                self._writer = None
                 lock.release()
             # What came before the lock was free again has nobody else to write it.
             if not self._waiting:
+                self._behind = False
                 return
+            now = monotonic()
+            began = began or now
+            self._behind = now - began > _LONGEST_TURN
+
+    def _write_some(self) -> None:
+        """Whole lines that a pipe takes in one piece: other processes may write to it, too."""
+        lines: list[str] = []
+        size = 0
+        while self._waiting:
+            size += len(self._waiting[0].encode(errors="backslashreplace"))
+            if lines and size > PIPE_BUF:
+                break
+            lines.append(self._waiting.popleft())
+        if lines:
+            self._stream.write("".join(lines))
+            self._stream.flush()
 
 
 def set_up_logging(level: str, style: str, stream: TextIO | None = None) -> None:

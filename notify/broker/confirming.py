@@ -131,15 +131,16 @@ class ConfirmChannel:
     def wait(self, deadline: float) -> bool:
         """Sends and reads until something has come in; False when the time is over.
 
-        ``deadline`` is in ``time.monotonic`` seconds.
+        ``deadline`` is in ``time.monotonic`` seconds. What has come in before counts, though
+        nobody looked until it was over.
         """
         while True:
             self.flush()
             remaining = deadline - time.monotonic()
+            if self.ready(max(0.0, remaining)) and self.receive():
+                return True
             if remaining <= 0:
                 return False
-            if self.ready(remaining) and self.receive():
-                return True
 
     def ready(self, seconds: float) -> bool:
         """Waits at most so long until there is something to read, or room for what is unsent."""

@@ -36,6 +36,7 @@ _BASIC: Final = 60
 _LONG: Final = Struct(">I")
 _INT: Final = Struct(">ci")
 _MOST_INT: Final = 2**31 - 1
+_MOST_SHORT: Final = 255
 
 
 class Frames:
@@ -48,9 +49,15 @@ class Frames:
         self._common: tuple[Mapping[str, Any], bytes] = {}, b""
 
     def encode(self, exchange: str, message: Message) -> bytes:
-        """``mandatory`` is set: what no queue takes comes back."""
+        """``mandatory`` is set: what no queue takes comes back.
+
+        Raises ``ValueError`` for what no frame can hold.
+        """
         channel, body = self._channel, message.body
         header = _CONTENT.pack(_BASIC, 0, len(body)) + self._properties(message)
+        if len(header) > self._most:
+            # The broker would close the connection, which others share.
+            raise ValueError(f"headers of {len(header)} bytes: the broker takes {self._most}")
         parts = [
             _publish(channel, exchange, message.routing_key),
             _FRAME.pack(_HEADER, channel, len(header)),
@@ -114,6 +121,8 @@ def _publish(channel: int, exchange: str, routing_key: str) -> bytes:
 
 def _short(text: str) -> bytes:
     data = text.encode("utf-8", "surrogatepass")
+    if len(data) > _MOST_SHORT:
+        raise ValueError(f"a name or property of {len(data)} bytes: AMQP has at most {_MOST_SHORT}")
     return bytes((len(data),)) + data
 
 

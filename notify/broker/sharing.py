@@ -182,10 +182,11 @@ class SharedChannel:
     def _fail(self, error: NotifyError) -> None:
         waiting, self._waiting = self._waiting, {}
         text = str(error)
-        named = [each for each in waiting.values() if f"exchange {each.exchange!r}" in text]
         for publish in waiting.values():
-            # An exchange that does not exist closes the channel for all.
-            innocent = isinstance(error, Unroutable) and named and publish not in named
+            # An exchange that does not exist closes the channel for all, and who named it may
+            # have left.
+            named = f"exchange '{publish.exchange}'" in text
+            innocent = isinstance(error, Unroutable) and not named
             kind = BrokerUnavailable if innocent else type(error)
             publish.end(kind(text))
         self._retire()

@@ -104,7 +104,11 @@ class Window:
         """Sends, and looks for confirms until no more than ``most`` are outstanding."""
         while True:
             with self._lock:
+                if time.monotonic() - self._looked > self._patience:
+                    # The source or the caller took that time, not the broker.
+                    self._give_up = time.monotonic() + self._patience
                 results = self._exchange(most)
+                self._looked = time.monotonic()
             yield from results
             if self._within(most):
                 return
@@ -117,7 +121,7 @@ class Window:
     def _exchange(self, most: int) -> list[Result]:
         if not self._pending:
             return []
-        self._put, self._looked = 0, time.monotonic()
+        self._put = 0
         try:
             channel = self._channel or self._reopen()
             channel.flush()
@@ -163,9 +167,11 @@ class Window:
         return self._refused and self._channel is not None and self._channel.doubtful
 
     def _finish(self) -> None:
-        if self._channel is not None and not self._doubtful():
+        with self._lock:
+            if self._channel is None or self._doubtful():
+                return
             channel, self._channel = self._channel, None
-            self._pool.release(channel)
+        self._pool.release(channel)
 
     def drop(self) -> None:
         """Closes the connection, on which something failed or a run was broken off."""

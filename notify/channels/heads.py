@@ -111,9 +111,19 @@ class FinalResponse(http.client.HTTPResponse):
         self.chunked = values.get("transfer-encoding", "").lower() == "chunked"
         self.chunk_left = None
         self.length = None if self.chunked else _length(values.get("content-length", ""))
+        if self.status in _EMPTY:
+            # Some announce chunks, and send none: who read on would do so until the deadline.
+            self.chunked = False
         if self.status in _EMPTY or self._bare:
             self.length = 0
         return not self.chunked and self.length is None
+
+    def _read_next_chunk_size(self) -> int:
+        """The inherited one takes -1, which then means all that ever comes."""
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        if size < 0:
+            raise http.client.HTTPException("not a size")
+        return size
 
 
 class _Head:

@@ -44,15 +44,17 @@ class SmtpMail:
 
     def send(self, notification: Notification, *, deadline: float) -> Receipt:
         """Hand one mail over. Raises ``DeliveryFailure``."""
-        with Deadline(deadline) as limit:
-            draft = self._composer.draft(notification, datetime.now(UTC))
-            line = self._lines.take()
-            line.private = partial(self._private, notification)
-            try:
+        limit = Deadline(deadline)
+        draft = self._composer.draft(notification, datetime.now(UTC))
+        line = self._lines.take()
+        line.private = partial(self._private, notification)
+        try:
+            with limit:
                 code, text = _deliver(draft, line, limit)
-            finally:
-                line.private = Private
-                self._lines.give_back(line)
+        finally:
+            # Not before our deadline has let go of it: another thread may take it at once.
+            line.private = Private
+            self._lines.give_back(line)
         return Receipt(provider=self.name, provider_id=queue_id(text), code=str(code))
 
     def _private(self, notification: Notification) -> Private:

@@ -191,7 +191,7 @@ class Ledger:
             record = read_stored(id, answer)
             return record.attempts if record else ()
 
-        return self._about(self._read, id, read=attempts)
+        return self._read.question((self._key(id), self._marker), (), attempts, reads=True)
 
     def erase(self, id: str) -> bool:
         """Forgets what providers said about it; False where nothing is known of it."""

@@ -91,6 +91,9 @@ class Line:
         answers, have = call.answers, call.reached
         unknown = [n for n, each in enumerate(answers) if isinstance(each, NoScriptError)]
         if unknown:
+            # What reads was answered before them, and was to be answered after.
+            later = range(unknown[0] + 1, len(questions))
+            unknown = sorted({*unknown, *(n for n in later if questions[n].reads)})
             whole = [questions[n].packed_whole() for n in unknown]
             again = self._carried_out(whole, replicas)
             have = again.reached

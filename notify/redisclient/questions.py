@@ -26,10 +26,11 @@ class Question(Generic[_T]):
     """One command; has the ``answer`` once it was asked, as ``read`` makes it of Redis's.
 
     ``script`` is the text of what the command names by its digest. What is not ``needed``
-    may be refused: then there is no answer, and what was asked with it stands.
+    may be refused: then there is no answer, and what was asked with it stands. What only
+    ``reads`` may be asked twice.
     """
 
-    __slots__ = ("answer", "needed", "read", "script", "words")
+    __slots__ = ("answer", "needed", "read", "reads", "script", "words")
 
     answer: _T
 
@@ -39,11 +40,13 @@ class Question(Generic[_T]):
         read: Callable[[Any], _T] = whatever,
         script: str = "",
         needed: bool = True,
+        reads: bool = False,
     ) -> None:
         self.words = words
         self.read = read
         self.script = script
         self.needed = needed
+        self.reads = reads
 
     def packed(self) -> bytes:
         """As it goes over the wire."""
@@ -51,6 +54,8 @@ class Question(Generic[_T]):
 
     def packed_whole(self) -> bytes:
         """For a server that does not know the script yet."""
+        if not self.script:
+            return self.packed()
         return pack("EVAL", self.script, *self.words[2:])
 
     def answered(self, raw: Any) -> None:
@@ -75,6 +80,7 @@ class Script:
         read: Callable[[Any], _T] = whatever,
         *,
         needed: bool = True,
+        reads: bool = False,
     ) -> Question[_T]:
         words = ("EVALSHA", self._sha, len(keys), *keys, *arguments)
-        return Question(words, read, self._text, needed)
+        return Question(words, read, self._text, needed, reads)

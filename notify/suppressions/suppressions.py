@@ -97,7 +97,7 @@ class Suppressions:
         def read(flat: Sequence[str]) -> _T:
             return then(_suppression(channel, name, flat))
 
-        return Question(("HGETALL", self._keys(channel, name)[0]), read)
+        return Question(("HGETALL", self._keys(channel, name)[0]), read, reads=True)
 
     def key(self, channel: str, recipient: str) -> str:
         """What is in Redis while, and only while, the recipient gets nothing."""

@@ -1,6 +1,7 @@
 """Delivers one notification in a process of its own, which may die without harm to others."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -117,5 +118,8 @@ def _end_when_stuck(pipeline: Pipeline) -> None:
 
 
 if __name__ == "__main__":
-    # A provider's stray thread must not keep a finished process.
-    os._exit(main(sys.argv[1], json.load(sys.stdin)))
+    code = main(sys.argv[1], json.load(sys.stdin))
+    # A provider's stray thread may be writing a line, and take ours along.
+    logging.shutdown()
+    # It must not keep a finished process.
+    os._exit(code)

@@ -42,6 +42,7 @@ class Consumer(CeleryConsumer):
         work = getattr(self.app, "notify_work", None)
         self.intake = Intake(self, work) if work is not None else None
         if self.intake is not None:
+            self.pool.on_left = self.intake.hand_back
             self.pool.on_drained = self.intake.settle
 
     def ensure_connected(self, conn: Any) -> Any:

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from notify.telemetry import event
@@ -94,14 +94,15 @@ class Crew:
         with self._lock:
             self._waiting.clear()
 
-    def stop(self) -> None:
-        """What is under way is finished, and the threads end."""
+    def stop(self) -> Sequence[Work]:
+        """What is under way is finished, and the threads end; returns what will not be done."""
         with self._lock:
             self._stopping = True
-            self._waiting.clear()
+            left, self._waiting = self._waiting, deque()
             idle, self._idle = self._idle, []
         for hand in idle:
             hand.give(None)
+        return list(left)
 
     def wait(self) -> None:
         """Until the last thread has ended, after ``stop``."""

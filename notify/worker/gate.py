@@ -31,6 +31,7 @@ class Gate:
         self._stopping = stopping
         self._lock = threading.Lock()
         self._closed = threading.Event()
+        self._closings = 0
         self._on_trial = False
         self._trying = False
         self._reason = ""
@@ -46,10 +47,13 @@ class Gate:
         with self._lock:
             if not self._reason:
                 self._reason = reason
+                self._closings += 1
                 log.warning("paused", extra=event(queue=self._queue, why=reason))
                 self.consumer.call_soon(self._cancel)
-                threading.Thread(target=self._reopen_later, daemon=True).start()
-        self._closed.wait(_CLOSING_TAKES)
+                which = (self._closings,)
+                threading.Thread(target=self._reopen_later, args=which, daemon=True).start()
+        if not self._closed.wait(_CLOSING_TAKES):
+            self.consumer.call_soon(self._cancel)
 
     def enter(self) -> bool:
         """A message is about to be handled; tells whether it is the one of a trial.
@@ -74,36 +78,57 @@ class Gate:
             self._trying = False
 
     def _cancel(self) -> None:
+        if not self._reason:
+            # The loop comes to what it was told in any order: it is open again already.
+            return
         try:
             if self.consumer.task_consumer is not None:
                 self.consumer.cancel_task_queue(self._queue)
         finally:
             self._closed.set()
 
-    def _reopen_later(self) -> None:
-        while not self._stopping.wait(_LOOK_EVERY):
+    def _reopen_later(self, closing: int) -> None:
+        """Until the gate is open: the loop loses what it was told when a connection is lost."""
+        while not self._stopping.wait(_LOOK_EVERY) and self._is_closed(closing):
             try:
                 opening, why = self._look()
             except Exception as error:
                 log.debug("still paused", extra=event(why=type(error).__name__))
                 continue
             if opening is Opening.OPEN:
-                self.consumer.call_soon(self._open)
-                return
-            self._reason = why
+                self.consumer.call_soon(self._open, closing)
+                continue
+            self._keep_closed(closing, why)
             self._set_trial(opening is Opening.TRIAL)
+
+    def _is_closed(self, closing: int) -> bool:
+        """Whether it is closed, and has been ever since that closing."""
+        return bool(self._reason) and self._closings == closing
+
+    def _keep_closed(self, closing: int, why: str) -> None:
+        with self._lock:
+            if self._is_closed(closing):
+                self._reason = why
 
     def _set_trial(self, wanted: bool) -> None:
         with self._lock:
-            if wanted and not (self._on_trial or self._trying):
+            if wanted and not self._trying:
                 self._on_trial = True
-                self.consumer.call_soon(self._consume, 1)
+                self.consumer.call_soon(self._try)
             elif self._on_trial and not wanted:
                 self._on_trial = False
                 self.consumer.call_soon(self._cancel)
 
-    def _open(self) -> None:
+    def _try(self) -> None:
+        """Consumes for a trial, unless it does."""
+        consuming = self.consumer.task_consumer
+        if self._on_trial and not (consuming and consuming.consuming_from(self._queue)):
+            self._consume(1)
+
+    def _open(self, closing: int) -> None:
         with self._lock:
+            if not self._is_closed(closing):
+                return
             self._on_trial = False
             self._reason = ""
         self._consume(self.consumer.qos.value if self.consumer.qos else 0)
@@ -117,8 +142,11 @@ class Gate:
             # Between two connections: the next one consumes what is selected.
             queues.select_add(queues[self._queue])
             return
-        if consumer.task_consumer.consuming_from(self._queue):
-            consumer.cancel_task_queue(self._queue)
-        queues.select_add(queues[self._queue])
+        try:
+            if consumer.task_consumer.consuming_from(self._queue):
+                consumer.cancel_task_queue(self._queue)
+        finally:
+            # Where the connection is lost just now, the next one consumes it.
+            queues.select_add(queues[self._queue])
         consumer.task_consumer.qos(prefetch_count=most)
         consumer.add_task_queue(self._queue)

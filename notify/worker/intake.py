@@ -8,7 +8,7 @@ write all that has ended since it looked last. Everything else goes Celery's way
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -60,24 +60,30 @@ class Intake:
             self._showing.begun(request)
         return True
 
+    def hand_back(self, works: Sequence[Callable[[bool], None]]) -> None:
+        """The worker stops, and no thread takes these: another worker need not wait for that."""
+        for work in works:
+            if isinstance(work, partial) and work.func == self._carry:
+                self._tell(work.args[0], Verdict.HANDED_BACK, "stopping")
+
     def _carry(self, request: Light, waited: bool) -> None:
         """One message from its body to its verdict, in a thread."""
         request.time_start = time.time()
         if waited:
             self._tell(request, _Turn.BEGUN)
-        message = request.message
-        notification = read(message.body)
-        if notification is None:
-            self._tell(request, _Turn.STRANGE)
-            return
-        verdict, said = Verdict.HANDED_BACK, "interrupted"
+        what: Verdict | _Turn = Verdict.HANDED_BACK
+        said, message = "interrupted", request.message
         try:
-            verdict, said = self._work.do(
+            notification = read(message.body)
+            if notification is None:
+                what = _Turn.STRANGE
+                return
+            what, said = self._work.do(
                 message.headers, notification, message.delivery_info, message.properties
             )
         finally:
             request.runtime = time.time() - request.time_start
-            self._tell(request, verdict, said)
+            self._tell(request, what, said)
 
     def _tell(self, request: Light, what: Verdict | _Turn, said: str = "") -> None:
         self._told.append((request, what, said))

@@ -43,6 +43,11 @@ class Channel(pyamqp.Channel):
         self.tags.closed(delivery_tag)
         return sent
 
+    def _do_revive(self) -> None:
+        # RabbitMQ has closed it, and takes back what it delivered; tags count from one again.
+        self.tags = Tags()
+        super()._do_revive()
+
     def settle(self, verdicts: Iterable[tuple[int, Verdict]]) -> bool:
         """Whether it could: RabbitMQ takes back what a lost connection has delivered."""
         connection = self.connection

@@ -1,7 +1,7 @@
 """Celery's pool: threads of our own, which keep the broker connection alive while it stops."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from celery.concurrency.base import BasePool, apply_target
@@ -30,6 +30,8 @@ class Pool(BasePool):
         self._width = Width(self.limit)
         self._looking = False
         self.crew = Crew(self._width.value, self._wake)
+        self.on_left: Callable[[Sequence[Work]], None] = lambda _: None
+        """Told what waited for a thread, and will not be done, when it stops."""
         self.on_drained: Callable[[], None] = lambda: None
         """Called when the last thread has ended."""
 
@@ -74,7 +76,7 @@ class Pool(BasePool):
         self.put(lambda _: apply_target(target, args, kwargs, callback, accept_callback))
 
     def on_stop(self) -> None:
-        self.crew.stop()
+        self.on_left(self.crew.stop())
         try:
             while self._hub is not None and self.crew.threads:
                 self._hub.run_once()

@@ -146,6 +146,43 @@ def test_no_frame_is_larger_than_the_broker_takes(size: int) -> None:
     assert sum(sizes) == len(data)
 
 
+@pytest.mark.parametrize("name", ["message_id", "correlation_id", "type", "reply_to"])
+def test_a_property_is_as_long_as_amqp_allows_and_no_longer(name: str) -> None:
+    def encoded(text: str) -> bytes:
+        message = Message(body=b"", headers={}, properties={name: text}, routing_key="q")
+        return Frames(1, FRAME_MAX).encode("", message)
+
+    (read,) = read_by_amqp(encoded("ä" * 127 + "a"))
+    assert read.properties[name] == "ä" * 127 + "a"
+    with pytest.raises(ValueError, match="256 bytes"):
+        encoded("ä" * 128)
+
+
+@pytest.mark.parametrize("place", ["routing_key", "header", "exchange"])
+def test_a_name_is_no_longer_than_amqp_allows(place: str) -> None:
+    long = "n" * 256
+    message = Message(
+        body=b"",
+        headers={long: 1} if place == "header" else {},
+        properties={},
+        routing_key=long if place == "routing_key" else "q",
+    )
+    with pytest.raises(ValueError, match="256 bytes"):
+        Frames(1, FRAME_MAX).encode(long if place == "exchange" else "", message)
+
+
+def test_headers_that_fill_a_frame_and_no_more() -> None:
+    def encoded(size: int) -> bytes:
+        message = Message(body=b"", headers={"h": "x" * size}, properties={}, routing_key="q")
+        return Frames(1, FRAME_MAX).encode("", message)
+
+    around = len(split(encoded(0))[0][1][2])
+    _, (_, _, header) = split(encoded(FRAME_MAX - 8 - around))[0]
+    assert len(header) + 8 == FRAME_MAX
+    with pytest.raises(ValueError, match="headers of 4089 bytes"):
+        encoded(FRAME_MAX - 7 - around)
+
+
 @given(
     st.lists(st.tuples(st.sampled_from([1, 2, 3, 8]), st.integers(0, 9), st.binary(max_size=30))),
     st.data(),

@@ -109,6 +109,24 @@ def test_a_missing_exchange_is_told_to_who_named_it(rabbit: Rabbit, publisher: P
     assert rabbit.depth() >= 24
 
 
+def test_a_missing_exchange_is_not_told_to_others_where_its_publisher_has_left(
+    rabbit: Rabbit, proxy: Proxy, publishing: Publishing
+) -> None:
+    publisher = publishing(proxy.url)
+    publisher.publish("notify", message())
+    proxy.pause(requests=False)
+    shared = publisher._mine().shared
+    assert shared is not None
+    with ThreadPoolExecutor(9) as pool:
+        hasty = pool.submit(outcome, publisher, "absent", sms(), 1)
+        eventually(lambda: len(shared._waiting) == 1, "the hasty one's publish")
+        patient = [pool.submit(outcome, publisher, "notify", sms()) for _ in range(8)]
+        assert isinstance(hasty.result(), Unconfirmed)
+        proxy.flow()
+        assert [each.result() for each in patient] == [None] * 8
+    assert rabbit.depth() == 9
+
+
 def test_who_is_out_of_time_takes_nothing_from_the_others(
     rabbit: Rabbit, proxy: Proxy, publishing: Publishing
 ) -> None:

@@ -177,3 +177,24 @@ def test_headers_are_found_in_any_case_and_repeated_ones_are_a_list() -> None:
     assert fields.get("Location") is None
     assert dict(fields) == {"retry-after": "3, 4", "date": "x"}
     assert len(Fields({})) == 0
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_without_a_body_has_none_even_if_it_announces_chunks(status: int) -> None:
+    """Who waited for them would wait for the deadline."""
+    head = b"HTTP/1.1 %d X\r\nTransfer-Encoding: chunked\r\n\r\n" % status
+    response = ours(head)
+    assert response.read(10) == b""
+    assert not response.is_last
+    late = ours(head + b"0\r\n\r\n")
+    assert late.read(10) == b""
+    assert late.is_last
+
+
+@pytest.mark.parametrize("size", [b"-1", b"-5"])
+def test_a_chunk_has_a_size(size: bytes) -> None:
+    """With -1 for it, all that ever comes would be taken for one chunk."""
+    response = ours(OK + b"Transfer-Encoding: chunked\r\n\r\n" + size + b"\r\nhello and more")
+    with pytest.raises(http.client.HTTPException):
+        response.read(10)
+    assert response.fp.read() == b"hello and more"

@@ -10,6 +10,8 @@ from pydantic import SecretStr
 
 from notify.channels import Provider, build_provider, mailline
 from notify.channels.mail import SmtpMail
+from notify.channels.mailline import MailLine
+from notify.channels.maillines import MailLines
 from notify.errors import ConfigError
 from notify.outcomes import (
     PermanentFailure,
@@ -18,6 +20,7 @@ from notify.outcomes import (
     UnknownOutcome,
 )
 from notify.sandbox import Sandbox
+from tests.waiting import eventually
 
 from .mailpeers import mail_server, say_nothing
 from .peers import Peer, refused_port
@@ -45,6 +48,26 @@ def test_a_refusal_does_not_cost_the_connection_but_421_does() -> None:
         assert peer.connections == 1
         provider.send(mail(), deadline=2)
         assert peer.connections == 2
+
+
+def test_a_connection_that_was_given_back_is_not_cut_off_by_the_deadline_of_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another thread may be using it by then."""
+    give_back = MailLines.give_back
+    ends: list[float] = []
+
+    def give_back_slowly(self: MailLines, line: MailLine) -> None:
+        give_back(self, line)
+        eventually(lambda: monotonic() > ends[-1] + 0.1, "the deadline has passed")
+
+    monkeypatch.setattr(MailLines, "give_back", give_back_slowly)
+    with Peer(mail_server()) as peer:
+        provider = build_provider(mail_settings(peer.port))
+        for _ in range(2):
+            ends.append(monotonic() + 1)
+            provider.send(mail(), deadline=1)
+        assert peer.connections == 1
 
 
 @pytest.mark.parametrize("reply", [b"", b"421 bye\r\n", b"500 what?\r\n"])

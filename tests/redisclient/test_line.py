@@ -149,6 +149,20 @@ def test_a_script_that_was_forgotten_is_told_again_and_nothing_else_is(
     assert line.get(add_one(key)) == 4
 
 
+def test_what_reads_is_read_after_a_script_that_had_to_be_told_again(
+    line: Line, key: str, raw: redis.Redis
+) -> None:
+    read = Script("return redis.call('GET', KEYS[1])")
+    raw.script_flush()
+    assert line.get(read.question([key], [], reads=True)) is None
+    plain = Question(("GET", key), int, reads=True)
+    before: Question[Any] = read.question([key], [], reads=True)
+    known = read.question([key], [], int, reads=True)
+    line.ask(before, DOUBLE.question([key], [1]), known, plain, add_one(key))
+    assert (before.answer, known.answer, plain.answer) == (None, 2, 2)
+    assert raw.get(key) == "2"
+
+
 def test_a_refusal_concerns_who_asked_alone(line: Line, key: str, pool: ThreadPoolExecutor) -> None:
     line.ask(add_one(key))
     with Held(line) as held:

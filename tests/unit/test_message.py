@@ -1,9 +1,11 @@
 """The wire format: pinned exactly, because programs in other languages publish it."""
 
+import ctypes
 import json
 import os
 import random
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,10 +95,13 @@ def test_every_copy_has_a_task_id_of_its_own() -> None:
         assert (known.version, known.variant) == (4, uuid.RFC_4122)
 
 
-def test_a_child_makes_other_task_ids_than_its_parent() -> None:
+@pytest.mark.parametrize("fork", [os.fork, ctypes.PyDLL(None).fork], ids=["python", "c"])
+def test_a_child_makes_other_task_ids_than_its_parent(fork: Callable[[], int]) -> None:
+    """Also where a server forks without telling Python."""
     envelope = Envelope(notification=make())
+    encode(envelope, now=NOW)
     reading, writing = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:  # pragma: no cover
         os.write(writing, encode(envelope, now=NOW).token.encode())
         os._exit(0)

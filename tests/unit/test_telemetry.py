@@ -3,10 +3,13 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from select import PIPE_BUF
 
 import pytest
 from hypothesis import given
@@ -268,6 +271,141 @@ def test_who_says_too_much_waits(
     for thread in threads:
         thread.join(20)
     assert len(_events(output)) == 101
+
+
+class Talkative(io.StringIO):
+    """While it is written to, somebody has something else to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Semaphore(0)
+        self.said = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.said.clear()
+        self.begun.release()
+        self.said.wait(0.2)
+        return super().write(text)
+
+
+def test_nobody_writes_for_the_others_for_ever(
+    logs: Callable[..., io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("notify.telemetry._LONGEST_TURN", 0.0)
+    output = Talkative()
+    logs("json", stream=output)
+    stop = threading.Event()
+
+    def talk() -> None:
+        while output.begun.acquire(timeout=20) and not stop.is_set():
+            log.info("more")
+            output.said.set()
+
+    threads = [threading.Thread(target=talk), threading.Thread(target=lambda: log.info("first"))]
+    for thread in threads:
+        thread.start()
+    try:
+        threads[1].join(20)
+        assert not threads[1].is_alive()
+    finally:
+        stop.set()
+        output.begun.release()
+        for thread in threads:
+            thread.join(20)
+    assert _events(output)[0] == "first"
+
+
+class Pieces(Slow):
+    """Remembers what it was given at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.pieces.append(text)
+        return super().write(text)
+
+
+def test_lines_of_two_processes_in_one_pipe_are_not_mixed(
+    logs: Callable[..., io.StringIO],
+) -> None:
+    output = Pieces()
+    logs("json", stream=output)
+    writer = threading.Thread(target=lambda: log.info("first"))
+    writer.start()
+    assert output.writing.wait(20)
+    for number in range(100):
+        log.info("said", extra=event(n=number, name="您好" * (5000 if number == 50 else 10)))
+    output.go_on.set()
+    writer.join(20)
+    lines = output.getvalue().splitlines()
+    assert [json.loads(line).get("n") for line in lines] == [None, *range(100)]
+    assert 2 < len(output.pieces) < 50
+    for piece in output.pieces:
+        assert piece.endswith("\n")
+        assert piece.count("\n") == 1 or len(piece.encode()) <= PIPE_BUF
+
+
+class Interrupted(io.StringIO):
+    """A signal comes while it is written to; streams refuse to be written to meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = 0
+
+    def write(self, text: str) -> int:
+        assert self.depth == 0
+        self.depth += 1
+        if not self.getvalue():
+            log.info("stopping")
+            log.warning("in a hurry")
+        self.depth -= 1
+        return super().write(text)
+
+
+def test_what_is_said_when_a_signal_comes_is_written_after_the_line_it_interrupts(
+    logs: Callable[..., io.StringIO],
+) -> None:
+    output = Interrupted()
+    logs("json", stream=output)
+    log.info("delivered")
+    assert _events(output) == ["delivered", "stopping", "in a hurry"]
+
+
+_FORKS = """
+import io, logging, os, threading
+from notify.telemetry import set_up_logging
+
+class Stuck(io.StringIO):
+    def write(self, text):
+        writing.set()
+        go_on.wait(20)
+        os.write(1, text.encode())
+        return len(text)
+
+writing, go_on, log = threading.Event(), threading.Event(), logging.getLogger("notify.test")
+set_up_logging("INFO", "json", Stuck())
+writer = threading.Thread(target=log.info, args=("first",))
+writer.start()
+writing.wait(20)
+log.info("second")
+child = os.fork()
+go_on.set()
+if child:
+    os.waitpid(child, 0)
+    writer.join(20)
+else:
+    log.info("of the child")
+    logging.shutdown()
+    os._exit(0)
+"""
+
+
+def test_a_forked_process_writes_no_lines_of_its_parent() -> None:
+    done = subprocess.run([sys.executable, "-c", _FORKS], capture_output=True, timeout=30)
+    said = sorted(json.loads(line)["event"] for line in done.stdout.splitlines())
+    assert said == ["first", "of the child", "second"], done.stderr
 
 
 def test_each_line_is_written_once_and_those_of_a_thread_in_order(

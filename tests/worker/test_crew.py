@@ -117,7 +117,7 @@ def test_stopped_it_finishes_what_is_under_way_and_begins_nothing(crew: Crew) ->
     first, second = begun(crew, 2)
     third = Job()
     crew.put(third)
-    crew.stop()
+    assert crew.stop() == [third]
     assert not crew.put(Job())
     for job in (first, second):
         job.end.set()

@@ -321,6 +321,44 @@ def test_an_end_that_was_told_to_a_loop_that_failed_is_not_forgotten(
     stand.turn_until(lambda: settled(stand), "it is settled")
 
 
+def test_what_waits_for_a_thread_goes_back_at_once_when_the_worker_stops(
+    stand: Stand, gateway: Gateway
+) -> None:
+    """One send takes long: another worker need not wait for its end."""
+    stand.pool.on_left, stand.pool.on_drained = stand.intake.hand_back, stand.intake.settle
+    stand.pool._width._least = stand.pool._width._most = 1
+    stand.pool.crew.widen(1)
+    gateway.hold(1)
+    for tag in (1, 2, 3):
+        stand.intake.take(stand.message(tag))
+    eventually(lambda: gateway.begun, "it is under way")
+
+    def end_when_others_are_back() -> None:
+        eventually(lambda: len(settled(stand)) == 2, "two are back while one is under way")
+        gateway.end(1)
+
+    thread = threading.Thread(target=end_when_others_are_back)
+    thread.start()
+    stand.pool.on_stop()
+    thread.join()
+    assert settled(stand) == {2: Verdict.HANDED_BACK, 3: Verdict.HANDED_BACK, 1: Verdict.DONE}
+    assert gateway.begun == ["n-1"]
+    assert not (state.requests or state.active_requests or state.reserved_requests)
+
+
+def test_a_body_that_is_too_much_to_read_goes_back(
+    stand: Stand, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("notify.worker.intake.read", fail)
+    stand.intake.take(stand.message(1))
+    stand.turn_until(lambda: settled(stand), "a verdict")
+    assert settled(stand) == {1: Verdict.HANDED_BACK}
+    assert not (state.requests or state.active_requests or state.reserved_requests)
+
+
 PLAIN = {
     # Ours by all that can be seen outside; its content is the pipeline's business.
     "attempt-text", "attempt-zero", "attempt-huge", "generation-list", "first-queued-text",

@@ -21,7 +21,7 @@ from notify.message import Envelope, encode
 from notify.tasks import Verdict
 from notify.worker import link
 from notify.worker.frames import Frame
-from notify.worker.link import Connection, Link
+from notify.worker.link import Channel, Connection, Link
 from tests.broker.rabbit import QUEUE, Rabbit
 from tests.channels.peers import make_certificate, server_side
 from tests.conftest import Vhost
@@ -176,6 +176,26 @@ def test_a_lost_connection_settles_nothing_and_raises_nothing(
         reader.turn_until(3)
     connection.collect()
     assert not reader.channel.settle([(2, DONE)])
+    eventually(lambda: rabbit.depth() == 2, "both are back")
+
+
+@pytest.mark.broker
+def test_a_channel_that_rabbitmq_has_closed_settles_nothing_from_before(
+    rabbit: Rabbit, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """py-amqp opens it again at once, and its tags count from one again."""
+    publish(rabbit, "Hello", "Hello")
+    reader.consumer.consume()
+    reader.turn_until(2)
+    channel = reader.channel
+    super(Channel, channel).basic_ack(99)
+    with pytest.raises(reader.link.channel_errors):
+        reader.turn_until(3)
+    assert channel.is_open
+    assert len(channel.tags) == 0
+    sent = reader.link.connection.bytes_sent
+    assert channel.settle([(1, DONE), (2, DONE)])
+    assert reader.link.connection.bytes_sent == sent
     eventually(lambda: rabbit.depth() == 2, "both are back")
 
 

@@ -19,9 +19,11 @@ from benching.work import MEASURED, ids, text
 
 IDLE: Final = "urgent, idle"
 BUSY: Final = "urgent, normal at 70 %"
+SHARED: Final = "urgent, both within a rate of 70 %"
 SATURATED: Final = "urgent, normal saturated"
 SHARE: Final = 0.7
 WARM: Final = 100
+KEYS: Final = "priority"
 _PREFIX: Final = "urgent-"
 _SECONDS: Final = 120.0
 
@@ -35,42 +37,57 @@ class Phases:
         self.capacity = 0.0
 
     def idle(self) -> Run:
-        return self._phase(self._ours(LIMITS), loaded=False)
+        return self._phase(self._ours(LIMITS))
 
     def saturated(self) -> Run:
-        run = self._phase(self._ours(LIMITS), loaded=True)
+        ours = self._ours(LIMITS)
+        run = self._phase(ours, ours)
         self.capacity = next(each.value for each in run.figures if each.name == "normal")
         return run
 
     def busy(self) -> Run:
-        """The provider's rate, which both priorities share, is that share of the capacity."""
+        """Normal ones go through an account of their own, whose rate is that share."""
+        return self._phase(self._ours(LIMITS), self._slowed(), prefix="priority-apart")
+
+    def shared(self) -> Run:
+        """The rate is the provider's, and both priorities': an urgent one has the next slot that
+        no thread waits for yet."""
+        ours = self._slowed()
+        return self._phase(ours, ours)
+
+    def _slowed(self) -> Ours:
         rate = max(1, round(self.capacity * SHARE))
-        return self._phase(self._ours({**LIMITS, "rate": f'"{rate}/s"'}), loaded=True)
+        return self._ours({**LIMITS, "rate": f'"{rate}/s"'})
 
     def _ours(self, limits: dict[str, str]) -> Ours:
         return self._stage.ours(concurrency=self._stage.sizes.threads, limits=limits)
 
-    def _phase(self, ours: Ours, *, loaded: bool) -> Run:
+    def _phase(self, ours: Ours, normal: Ours | None = None, *, prefix: str = KEYS) -> Run:
+        """``prefix`` is that of the keys of the worker for normal ones, and of its limits."""
         watch = self._stage.gateway.begin()
-        with self._workers(ours, watch, loaded=loaded):
+        with self._workers(ours, normal, prefix, watch):
             published = self._publish(ours)
             at = self._until_hit(watch, published)
-        if loaded and not depth(self._stage.url, QUEUE):
+        if normal and not depth(self._stage.url, QUEUE):
             raise Broken("no normal ones were left while urgent ones were measured")
         first, last = min(published.values()), max(at.values())
-        normal = sum(
+        others = sum(
             hit.id.startswith(MEASURED) and first <= hit.at <= last for hit in watch.hits()
         )
         waits = sorted((at[id] - published[id]) * 1000 for id in published)
-        return _run(waits, normal / max(last - first, 0.001))
+        return _run(waits, others / max(last - first, 0.001))
 
     @contextmanager
-    def _workers(self, ours: Ours, watch: Watch, *, loaded: bool) -> Iterator[list[Child]]:
-        queues = ["sms-urgent", "sms-normal"] if loaded else ["sms-urgent"]
-        with ending(ours.worker(queue, prefix="priority") for queue in queues) as workers:
+    def _workers(
+        self, ours: Ours, normal: Ours | None, prefix: str, watch: Watch
+    ) -> Iterator[list[Child]]:
+        started = [ours.worker("sms-urgent", prefix=KEYS)]
+        if normal:
+            started.append(normal.worker("sms-normal", prefix=prefix))
+        with ending(started) as workers:
             for worker in workers:
                 worker.until_said(READY)
-            if loaded:
+            if normal:
                 until(lambda: watch.count() >= WARM, "normal ones at the gateway", _SECONDS)
             yield workers
 
@@ -141,6 +158,7 @@ def run(stage: Stage) -> Findings:
         (SATURATED, phases.saturated),
         (IDLE, phases.idle),
         (BUSY, phases.busy),
+        (SHARED, phases.shared),
     ):
         runs[name] = (phase(),)
         say(

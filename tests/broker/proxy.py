@@ -62,14 +62,14 @@ class Proxy:
         self._answers.set()
 
     def cut(self) -> None:
-        """Resets every connection on both sides."""
-        for pair in self._pairs:
+        """Resets every connection on both sides, and none that comes meanwhile."""
+        pairs, self._pairs = self._pairs, []
+        for pair in pairs:
             for end in pair:
                 with suppress(OSError):
                     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
                     end.shutdown(socket.SHUT_RD)
                 end.close()
-        self._pairs.clear()
 
     def close(self) -> None:
         with suppress(OSError):

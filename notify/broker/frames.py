@@ -17,6 +17,9 @@ from notify.message import Message
 Frame = tuple[int, int, bytes]
 """Its type, the number of its channel, and the payload: what py-amqp takes."""
 
+NoFrame: Final = UnexpectedFrame
+"""What py-amqp raises, and we do, for bytes that are no frame."""
+
 ACK: Final = pack(">HH", 60, 80)
 NACK: Final = pack(">HH", 60, 120)
 CHANNEL_CLOSE: Final = pack(">HH", 20, 40)
@@ -96,21 +99,32 @@ class Frames:
 def split(data: bytes) -> tuple[list[Frame], bytes]:
     """The frames that ``data`` begins with, and the beginning of the next one.
 
-    Raises py-amqp's ``UnexpectedFrame`` for bytes that are no frames.
+    Raises ``NoFrame`` for bytes that are no frames.
     """
-    frames, start, most = [], 0, len(data) - _OVERHEAD
-    while start <= most:
-        kind, channel, size = _FRAME.unpack_from(data, start)
-        if kind not in _KINDS:
-            raise UnexpectedFrame(f"a frame of type {kind}")
-        first = start + _FRAME.size
-        if first + size >= len(data):
-            break
-        if data[first + size] != _END[0]:
-            raise UnexpectedFrame("a frame without its end")
-        frames.append((kind, channel, data[first : first + size]))
-        start = first + size + 1
+    frames, start = [], 0
+    while (found := frame_at(data, start)) is not None:
+        frame, start = found
+        frames.append(frame)
     return frames, data[start:]
+
+
+def frame_at(data: bytes, start: int) -> tuple[Frame, int] | None:
+    """The frame that begins there, and where the next one does; None where it is not whole.
+
+    Raises ``NoFrame`` for bytes that are no frame.
+    """
+    if len(data) - start < _OVERHEAD:
+        return None
+    kind, channel, size = _FRAME.unpack_from(data, start)
+    if kind not in _KINDS:
+        raise NoFrame(f"a frame of type {kind}")
+    first = start + _FRAME.size
+    end = first + size
+    if end >= len(data):
+        return None
+    if data[end] != _END[0]:
+        raise NoFrame("a frame without its end")
+    return (kind, channel, data[first:end]), end + 1
 
 
 @lru_cache(maxsize=256)

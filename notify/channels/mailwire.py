@@ -5,13 +5,12 @@ thread run first. So a connection in the clear waits in the kernel, which gives 
 and then (SO_RCVTIMEO, SO_SNDTIMEO); over TLS that is not to be had, and Python's timeout does it.
 """
 
-import ssl
 from smtplib import SMTPServerDisconnected
-from socket import SO_RCVTIMEO, SO_SNDTIMEO, SOL_SOCKET, socket
-from struct import pack
+from socket import socket
 from typing import Final
 
 from notify.channels.deadlines import Deadline
+from notify.kernelwaits import bound_waits
 
 _MAX_LINE: Final = 8192
 _MAX_LINES: Final = 100
@@ -52,7 +51,7 @@ class Wire:
         wanted = deadline.remaining() / 2
         if abs(self._patience - wanted) > wanted * _SLACK:
             self._patience = wanted
-            _bound(self._connection, wanted)
+            bound_waits(self._connection, wanted)
 
     def send(self, data: bytes) -> None:
         """Raises ``OSError`` unless all of it has left; then its end has not."""
@@ -103,14 +102,3 @@ class Wire:
     def _check_time(self) -> None:
         if self._deadline is None or self._deadline.passed:
             raise TimeoutError("the deadline has passed")
-
-
-def _bound(connection: socket, seconds: float) -> None:
-    """No wait on this connection takes longer."""
-    if isinstance(connection, ssl.SSLSocket):
-        connection.settimeout(seconds)
-        return
-    connection.settimeout(None)
-    limit = pack("@ll", int(seconds), int(seconds % 1 * 1e6) or 1)
-    connection.setsockopt(SOL_SOCKET, SO_RCVTIMEO, limit)
-    connection.setsockopt(SOL_SOCKET, SO_SNDTIMEO, limit)

@@ -2,8 +2,6 @@
 
 import select
 import socket
-import ssl
-import struct
 import time
 from typing import Any, Final, cast
 
@@ -11,6 +9,7 @@ import hiredis
 import redis
 from redis.connection import DefaultParser
 
+from notify.kernelwaits import bound_waits
 from notify.redisclient.opening import open_connection
 
 _NOTHING: Final = object()
@@ -25,7 +24,7 @@ class Wire:
         self._timeout = timeout
         # Greeted by the library, used without it: its way costs more than the command.
         self._socket = cast(socket.socket, cast(Any, self._connection)._sock)
-        _bound(self._socket, timeout)
+        bound_waits(self._socket, timeout)
         self._buffer: Any = bytearray(_BUFFER)
         self._reader = hiredis.Reader(
             protocolError=redis.InvalidResponse,
@@ -68,15 +67,3 @@ class Wire:
 
     def close(self) -> None:
         self._connection.disconnect()
-
-
-def _bound(own: socket.socket, timeout: float) -> None:
-    """Lets the kernel end each wait: Python would ask it first whether there is anything,
-    which costs a call and a turn of the interpreter each time."""
-    if isinstance(own, ssl.SSLSocket):
-        return
-    own.settimeout(None)
-    seconds, rest = divmod(timeout, 1)
-    limit = struct.pack("ll", int(seconds), int(rest * 1e6))
-    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-        own.setsockopt(socket.SOL_SOCKET, option, limit)

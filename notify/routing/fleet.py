@@ -157,7 +157,8 @@ class Fleet:
     def standings(self, urgent: bool) -> Sequence[Standing]:
         """Every provider, in the order of the configuration."""
         states, providers = self._states, self._providers
-        if self._exhausted:
+        now = self._clock()
+        if any(now < until for until in list(self._exhausted.values())):
             return self._stand(providers, urgent)
         # They change with a report, and are asked for with each message.
         known = self._known.get(urgent)

@@ -1,14 +1,6 @@
 """AMQP frames out of what was read from a socket in one piece."""
 
-from struct import Struct
-from typing import Final
-
-Frame = tuple[int, int, bytes]
-"""Type, channel, and payload."""
-
-# AMQP 0-9-1 specification, 2.3.5: type, channel and size, the payload, and an end.
-_HEAD: Final = Struct(">BHI")
-_END: Final = 0xCE
+from notify.broker.frames import Frame, NoFrame, frame_at
 
 
 class Frames:
@@ -29,15 +21,11 @@ class Frames:
 
     def next(self) -> Frame | None:
         """The next whole frame, if there is one. Raises ``OSError`` where there is garbage."""
-        data, at = self._data, self._at
-        if len(data) - at <= _HEAD.size:
+        try:
+            found = frame_at(self._data, self._at)
+        except NoFrame as error:
+            raise OSError(f"RabbitMQ sent {error.reply_text}") from error
+        if found is None:
             return None
-        kind, channel, size = _HEAD.unpack_from(data, at)
-        begin = at + _HEAD.size
-        end = begin + size
-        if len(data) <= end:
-            return None
-        if data[end] != _END:
-            raise OSError("RabbitMQ sent a frame without its end")
-        self._at = end + 1
-        return kind, channel, data[begin:end]
+        frame, self._at = found
+        return frame

@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from typing import Final
 
 from celery import Celery, signals
@@ -99,14 +98,12 @@ class _Progress:
         self._queue = queue
         self._noted = 0.0
 
-        # To look up a series of a metric costs more than to observe a value.
-        self._seconds = cache(lambda pair: tools.metrics.queue_wait_seconds.labels(*pair))
-
     def __call__(self, envelope: Envelope, exchange: str, published: int | None) -> None:
         # What comes back from a rung was in this queue before, and waited there on purpose.
         if exchange == topology.EXCHANGE and envelope.attempt == 1 and not envelope.heartbeat:
             waited = (self._tools.now() - envelope.first_queued).total_seconds()
-            self._seconds(envelope.queue).observe(max(0.0, waited))
+            seconds = self._tools.metrics.queue_wait_seconds.labels(*envelope.queue)
+            seconds.observe(max(0.0, waited))
         now = time.monotonic()
         if published is None or now - self._noted < 1.0:
             return

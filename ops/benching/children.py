@@ -1,5 +1,7 @@
 """Processes that are measured, or that work for what is measured."""
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,6 +90,14 @@ class Child:
             subprocess.run(["kill", "-KILL", str(pid)], check=False, stderr=subprocess.DEVNULL)
         self._popen.kill()
         self._popen.wait()
+
+
+def program(name: str) -> str:
+    """Where it is. Raises ``Broken`` where it is not installed."""
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if found is None:
+        raise Broken(f"{name} is missing; run: ops/setup --tests")
+    return found
 
 
 def python(*arguments: str) -> list[str]:

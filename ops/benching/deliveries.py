@@ -8,9 +8,9 @@ from benching.children import Child, ending
 from benching.gateway import Watch, pace, steps
 from benching.meters import Sampler, cpu_seconds, memory_mb
 from benching.stage import QUEUE, Stage
-from benching.values import Broken, Facts, Figure, Points, Run, Unlike
+from benching.values import Facts, Figure, Points, Run, Unlike
 from benching.waiting import until
-from benching.work import PROBES, ids, texts
+from benching.work import PROBES, ids, publish_all, texts
 from notify import Client
 
 SECONDS = 600.0
@@ -39,9 +39,7 @@ class Pace:
 
 def fill(client: Client, count: int, probes: int = PROBES, first: int = 0) -> None:
     """The probes and as many as are measured. Raises ``Broken``."""
-    for sent in client.send_many(texts(count, probes, first)):
-        if sent.error is not None:
-            raise Broken(f"{sent.id}: {sent.error}")
+    publish_all(client, texts(count, probes, first))
 
 
 def follow(

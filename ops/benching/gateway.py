@@ -5,7 +5,6 @@ About all else it notes when, which id, and how many bytes.
 """
 
 import os
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Final, Self
 
 import requests
 
-from benching.children import Child
+from benching.children import Child, program
 from benching.comparing import digest, each_once
 from benching.values import Broken, Facts, Points, Unlike
 from benching.waiting import until
@@ -81,9 +80,8 @@ class Gateway:
         self._child: Child | None = None
 
     def __enter__(self) -> Self:
-        program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-        if program is None or not ECHO.exists():
-            raise Broken("nginx with its echo module is missing; run: ops/setup --tests")
+        if not ECHO.exists():
+            raise Broken("nginx's echo module is missing; run: ops/setup --tests")
         self._folder.mkdir(parents=True)
         config = self._folder / "nginx.conf"
         config.write_text(
@@ -97,7 +95,7 @@ class Gateway:
                 answer='{"id":"abc"}',
             )
         )
-        command = [program, "-p", str(self._folder), "-c", str(config)]
+        command = [program("nginx"), "-p", str(self._folder), "-c", str(config)]
         self._child = Child(command, os.environ, self._folder / "output.log")
         until(self._answers, "nginx answers", _START_SECONDS)
         return self

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -11,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from benching.children import Child
-from benching.spread import instant
-from benching.values import Broken, Points
+from benching.children import Child, program
+from benching.spread import middle_rate
+from benching.values import Points
 from benching.waiting import until
 
 _START_SECONDS: Final = 10.0
@@ -21,14 +20,6 @@ _SETTLE: Final = 0.1
 _LETTER: Final = re.compile(rb"^X-Client-Addr: ", re.MULTILINE)
 _ID: Final = re.compile(rb"^Message-Id: <(?P<id>[^>]+)>", re.MULTILINE | re.IGNORECASE)
 _RECEIVED: Final = re.compile(rb"^Received: .*\n(?:[ \t].*\n)*", re.MULTILINE)
-
-
-def program(name: str) -> str:
-    """Raises ``Broken`` where it is not installed."""
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if found is None:
-        raise Broken(f"{name} is missing; run: ops/setup --tests")
-    return found
 
 
 class MailSink:
@@ -118,6 +109,4 @@ class Post:
 
     def pace(self) -> float:
         """Letters a second between the first tenth and the last."""
-        whole = self.growth[-1][1]
-        low, high = (instant(self.growth, whole * share) for share in (0.1, 0.9))
-        return whole * 0.8 / max(high - low, 0.001)
+        return middle_rate(self.growth, self.growth[-1][1])

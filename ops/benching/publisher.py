@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from benching.saying import put
-from benching.values import Broken
-from benching.work import ids, plain, text
+from benching.work import ids, plain, publish_all, text
 from notify import Client, Notification, load_settings
 
 THREADS: Final = 32
@@ -31,9 +30,7 @@ def ours_many(count: int, sample: Path) -> Act:
     client = Client(load_settings())
 
     def act() -> None:
-        for sent in client.send_many(notifications(count)):
-            if sent.error is not None:
-                raise Broken(f"{sent.id}: {sent.error}")
+        publish_all(client, notifications(count))
 
     return act
 

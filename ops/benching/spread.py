@@ -97,3 +97,9 @@ def instant(growth: Points, count: float) -> float:
         if more >= count > less:
             return before + (after - before) * (count - less) / (more - less)
     return growth[0][0]
+
+
+def middle_rate(growth: Points, whole: float) -> float:
+    """How many came a second between the first tenth of the whole and the last."""
+    low, high = (instant(growth, whole * share) for share in (0.1, 0.9))
+    return whole * 0.8 / max(high - low, 0.001)

@@ -1,10 +1,11 @@
 """What is to be done: the same notifications for everybody."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from notify import Notification
+from benching.values import Broken
+from notify import Client, Notification
 
 # Some that come first and are compared byte by byte at the gateway.
 PROBES: Final = 10
@@ -46,6 +47,13 @@ def texts(count: int, probes: int = PROBES, first: int = 0) -> Iterator[Notifica
     """The probes, then as many as are measured."""
     yield from map(text, ids(probes, PROBE))
     yield from map(text, ids(count, first=first))
+
+
+def publish_all(client: Client, notifications: Iterable[Notification]) -> None:
+    """Each confirmed. Raises ``Broken`` for the first that is not."""
+    for sent in client.send_many(notifications):
+        if sent.error is not None:
+            raise Broken(f"{sent.id}: {sent.error}")
 
 
 def plain(notification: Notification) -> dict[str, Any]:

@@ -19,6 +19,7 @@ LAYERS = {
     "notification": 2,
     "explanations": 2,
     "fieldchecks": 2,
+    "kernelwaits": 2,
     "outcomes": 2,
     "policy": 2,
     "protocolcodes": 2,

@@ -4,7 +4,8 @@ from struct import pack
 
 import pytest
 
-from notify.worker.frames import Frame, Frames
+from notify.broker.frames import Frame
+from notify.worker.frames import Frames
 
 SENT: list[Frame] = [(1, 1, b"method"), (2, 1, b"head"), (3, 1, b"body" * 50), (8, 0, b"")]
 WIRE = b"".join(pack(">BHI", k, c, len(p)) + p + b"\xce" for k, c, p in SENT)

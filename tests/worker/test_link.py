@@ -17,10 +17,10 @@ from kombu.asynchronous import Hub
 from kombu.entity import Queue
 
 from notify.broker import Publisher
+from notify.broker.frames import Frame
 from notify.message import Envelope, encode
 from notify.tasks import Verdict
 from notify.worker import link
-from notify.worker.frames import Frame
 from notify.worker.link import Channel, Connection, Link
 from tests.broker.rabbit import QUEUE, Rabbit
 from tests.channels.peers import make_certificate, server_side

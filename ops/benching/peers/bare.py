@@ -6,8 +6,7 @@ from typing import Any
 
 import requests
 
-from benching.peers import settings
-from benching.peers.requesting import body, headers
+from benching.peers import requesting, settings
 from benching.work import plain, texts
 
 
@@ -23,23 +22,16 @@ class Shared:
             return next(self._items, None)
 
 
-def post(shared: Shared, url: str) -> None:
+def post(shared: Shared) -> None:
     with requests.Session() as session:
         while (notification := shared.next()) is not None:
-            answer = session.post(
-                url,
-                data=body(notification),
-                headers=headers(notification["id"]),
-                timeout=settings.TIMEOUT,
-            )
-            answer.raise_for_status()
+            requesting.post(notification, session.post)
 
 
 def main() -> None:
     shared = Shared(plain(each) for each in texts(settings.number(settings.COUNT)))
-    arguments = (shared, settings.told(settings.URL))
     threads = [
-        threading.Thread(target=post, args=arguments)
+        threading.Thread(target=post, args=(shared,))
         for _ in range(settings.number(settings.THREADS))
     ]
     for thread in threads:

@@ -12,7 +12,7 @@ from redis.exceptions import LockError
 
 from benching.peers import settings
 from benching.peers.guarding import once
-from benching.peers.requesting import body, headers
+from benching.peers.requesting import post
 
 QUEUE = "notify.sms.normal"
 
@@ -42,16 +42,7 @@ app.conf.update(
 
 @app.task(name="notify.deliver", bind=True, max_retries=3, acks_late=True)
 def deliver(self: Any, notification: dict[str, Any]) -> None:
-    def send() -> None:
-        answer = requests.post(
-            settings.told(settings.URL),
-            data=body(notification),
-            headers=headers(notification["id"]),
-            timeout=settings.TIMEOUT,
-        )
-        answer.raise_for_status()
-
     try:
-        once(notification["id"], send)
+        once(notification["id"], lambda: post(notification))
     except (requests.RequestException, LockError) as error:
         raise self.retry(exc=error, countdown=5) from error

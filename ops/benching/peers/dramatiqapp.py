@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import dramatiq
-import requests
 from dramatiq.brokers.rabbitmq import RabbitmqBroker
 
 from benching.peers import settings
 from benching.peers.guarding import once
-from benching.peers.requesting import body, headers
+from benching.peers.requesting import post
 
 QUEUE = "dramatiq"
 
@@ -27,16 +26,7 @@ dramatiq.set_broker(broker)
 
 @dramatiq.actor(queue_name=QUEUE, max_retries=3, min_backoff=5000)
 def deliver(notification: dict[str, Any]) -> None:
-    def send() -> None:
-        answer = requests.post(
-            settings.told(settings.URL),
-            data=body(notification),
-            headers=headers(notification["id"]),
-            timeout=settings.TIMEOUT,
-        )
-        answer.raise_for_status()
-
-    once(notification["id"], send)
+    once(notification["id"], lambda: post(notification))
 
 
 def declare() -> None:

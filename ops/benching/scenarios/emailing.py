@@ -5,15 +5,15 @@ from collections.abc import Callable
 from typing import Final
 
 from benching.brokers import depth, purge
-from benching.children import Child, ending
+from benching.children import Child, ending, program
 from benching.deliveries import SECONDS
-from benching.mailsink import Post, program
+from benching.mailsink import Post
 from benching.meters import Sampler, cpu_seconds, memory_mb
 from benching.rounds import Contestant, alternate
 from benching.stage import MAILS, Stage
-from benching.values import Aim, Broken, Facts, Figure, Findings, Run, Unlike
+from benching.values import Aim, Facts, Figure, Findings, Run, Unlike
 from benching.waiting import until
-from benching.work import ids, mail
+from benching.work import ids, mail, publish_all
 
 OURS: Final = "notify, one worker"
 # Its letters differ in size from ours by so much at most.
@@ -65,9 +65,7 @@ class Mails:
 
     def _fill(self, count: int) -> None:
         with self._ours.client() as client:
-            for sent in client.send_many(map(mail, ids(count))):
-                if sent.error is not None:
-                    raise Broken(f"{sent.id}: {sent.error}")
+            publish_all(client, map(mail, ids(count)))
 
     def _first_of_ours(self) -> Child:
         purge(self._stage.url, MAILS)

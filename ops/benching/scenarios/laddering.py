@@ -10,7 +10,7 @@ from benching.gateway import FAIL
 from benching.ours import Ours
 from benching.publishing import Publishing, notification_of
 from benching.rounds import Contestant, alternate
-from benching.spread import instant
+from benching.spread import middle_rate
 from benching.stage import DEAD, QUEUE, Stage
 from benching.values import Aim, Broken, Figure, Findings, Points, Run
 from benching.work import ids
@@ -47,11 +47,10 @@ def _through(stage: Stage, publishing: Publishing) -> Run:
     taken = take_all(stage.url, QUEUE)
     found = [str(notification_of(each)["id"]) for each in taken]
     each_once(found, ids(count), "back from the rung")
-    low, high = (instant(growth, count * share) for share in (0.1, 0.9))
     return Run(
         figures=(
             Figure(name="in", unit="a second", value=count / told["seconds"]),
-            Figure(name="out", unit="a second", value=count * 0.8 / max(high - low, 0.001)),
+            Figure(name="out", unit="a second", value=middle_rate(growth, count)),
             Figure(name="CPU", unit="µs each", value=told["cpu"] / count * 1e6),
         ),
         facts={

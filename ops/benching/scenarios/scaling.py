@@ -25,6 +25,7 @@ COSTS: Final = (
     "Redis",
     "memory of the worker",
     "Redis's memory",
+    "RabbitMQ's memory",
 )
 _SPAN: Final = 0.5
 _RESTING: Final = 0.1
@@ -60,13 +61,7 @@ def run(stage: Stage) -> Findings:
     runs = alternate([with_queued(queued) for queued in scale], stage.sizes.rounds)
     few, many = name_of(scale[0]), name_of(scale[-1])
     aims = [Aim(of=many, to=few, most=FLAT)]
-    for cost in (
-        "RabbitMQ",
-        "Redis",
-        "memory of the worker",
-        "Redis's memory",
-        "RabbitMQ's memory",
-    ):
+    for cost in COSTS:
         aims.append(Aim(of=f"{many}: {cost}", to=f"{few}: {cost}", most=FLAT))
     aims.append(Aim(of=f"{many}: RabbitMQ's memory", less=f"{few}: RabbitMQ's memory"))
     return Findings(runs=runs, aims=tuple(aims))

@@ -12,6 +12,7 @@ reads them, through its API.
 import json
 import re
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -144,6 +145,24 @@ class Witness:
             if name not in self.seen:
                 self.seen[name] = [alert["labels"], alert["annotations"]]
         return {alert["labels"]["alertname"] for alert in firing}
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Looks all the time: an alert may fire and end while the test waits for something else."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(0.2):
+                with suppress(requests.RequestException):
+                    self.look()
+
+        thread = threading.Thread(target=watch, name="witness")
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def until(self, *names: str, seconds: float = 60.0) -> None:
         """Returns when each of them was seen since the beginning."""

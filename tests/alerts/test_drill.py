@@ -163,7 +163,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         prometheus = stack.enter_context(running(tmp_path / "prometheus", config))
         nothing = running(tmp_path / "blind", {"rule_files": [str(rules)]})
         blind = Witness(stack.enter_context(nothing))
-        made = Stage(deployment, own, first, Witness(prometheus), blind)
+        witness = Witness(prometheus)
+        made = Stage(deployment, own, first, witness, blind)
+        stack.enter_context(witness.watching())
         stack.callback(made.over.set)
         yield made
 
@@ -179,9 +181,9 @@ def test_each_alert_is_seen_firing(stage: Stage) -> None:
         stage.witness.until("NotifyArchiveAway", "NotifyArchiverLate", seconds=60)
     stage.see(the_archiver_stops)
     the_beat_comes_back(stage, planned)
+    stage.witness.until("NotifyQueueGrows", "NotifyVersionsDiffer", seconds=150)
     redis_is_in_trouble(stage)
     rabbitmq_is_in_trouble(stage)
-    stage.witness.until("NotifyQueueGrows", "NotifyVersionsDiffer", seconds=60)
     stage.see(nobody_leads, nobody_looks)
     stage.blind.until("NotifyNothingScraped")
     seen = stage.witness.seen | stage.blind.seen
@@ -249,14 +251,12 @@ def gateways_fail(stage: Stage) -> list[str]:
 
 
 def flood(stage: Stage) -> None:
-    """For a minute, what makes a queue grow that nobody takes from."""
+    """What makes a queue grow, until that is seen; a trial cannot send any of it either."""
     with Client(stage.deployment.settings) as client:
-        for _ in client.send_many(sms() for _ in range(1100)):
+        for _ in client.send_many(sms(recipient=BROKEN_GATEWAY) for _ in range(1100)):
             pass
-        for _ in range(120):
-            if stage.over.wait(0.5):
-                return
-            for _ in client.send_many([sms(), sms()]):
+        while "NotifyQueueGrows" not in stage.witness.seen and not stage.over.wait(0.5):
+            for _ in client.send_many(sms(recipient=BROKEN_GATEWAY) for _ in range(2)):
                 pass
 
 

@@ -30,14 +30,9 @@ rate = "50/s"
 """
 
 
-def most_within(arrivals: list[float], span: float) -> int:
-    """The most arrivals in any stretch of that many seconds."""
-    most = begin = 0
-    for end, at in enumerate(arrivals):
-        while arrivals[begin] < at - span:
-            begin += 1
-        most = max(most, end - begin + 1)
-    return most
+def ahead(arrivals: list[float]) -> float:
+    """By how many the arrivals were ahead of the rate, at most, since the first of them."""
+    return max(n - RATE * (at - arrivals[0]) for n, at in enumerate(arrivals))
 
 
 @pytest.mark.timeout(300)
@@ -66,8 +61,9 @@ def test_four_workers_keep_one_limit_and_urgent_ones_do_not_wait(
     log.info(
         "%.2f a second; urgent ones waited %.3f s, at most %.3f", per_second, median, waits[-1]
     )
-    # A slot is given out ahead, and a busy machine may be late with one and on time with the next.
-    assert len(arrivals) <= 1.02 * RATE * SECONDS + 3
-    assert most_within(arrivals, 1.0) <= 1.5 * RATE
+    # On a busy machine any arrives late, the first too, and those after it on time; none arrives
+    # before its slot. (tests/limits/test_shared_rate.py looks at how far apart the slots are.)
+    assert ahead(sorted(item.at for item in received)) <= RATE
+    assert len(arrivals) <= 1.02 * RATE * SECONDS + RATE
     assert len(arrivals) >= 0.9 * RATE * SECONDS
     assert waits[-1] < 2

@@ -91,13 +91,20 @@ class QueueSettings(Strict):
     """One worker process of a channel and priority."""
 
     concurrency: Whole = Field(default=8, ge=1, le=1000)
+    nice: Whole = Field(default=0, ge=0, le=19)
+
+
+class NormalQueueSettings(QueueSettings):
+    """What is urgent, and the servers that it needs, come first."""
+
+    nice: Whole = Field(default=10, ge=0, le=19)
 
 
 class Queues(Strict):
     """Both priorities of a channel."""
 
     urgent: QueueSettings = QueueSettings()
-    normal: QueueSettings = QueueSettings()
+    normal: NormalQueueSettings = NormalQueueSettings()
 
 
 class GiveUpAfter(Strict):

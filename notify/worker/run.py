@@ -37,6 +37,7 @@ from notify.worker.program import Program
 from notify.worker.reload import make_reloader
 from notify.worker.request import TakenBack
 from notify.worker.watch import EXIT_NOT_ALIVE, Watch
+from notify.worker.yielding import yield_to_others
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ def run_worker(settings: Settings, channel: str, priority: str, number: str = ""
         known = ", ".join(f"{c} {p}" for c, p in settings.queues())
         raise UsageError(f"no queue for {channel} {priority}; configured: {known}")
     set_up_logging(settings.log.level, settings.log.format)
+    queue_settings = getattr(settings.channel(channel).queues, priority)
+    yield_to_others(queue_settings.nice)
     configured, settings = settings, check(settings, channel, priority)
     stopping = threading.Event()
     pipeline = make_pipeline(settings, channel, stopping.wait)
@@ -68,14 +71,13 @@ def run_worker(settings: Settings, channel: str, priority: str, number: str = ""
     app.steps["consumer"].add(ProbeStep)
     app.notify_work = Work(_through(gate, pipeline), _Progress(pipeline.tools, queue))
     register(app, app.notify_work)
-    concurrency = getattr(settings.channel(channel).queues, priority).concurrency
     depth = Depth(settings.broker.urls, queue, timeout=_PROBE_TIMEOUT)
     watch = Watch(
         pipeline=pipeline,
         probe=probe,
         gate=gate,
         depth=depth,
-        concurrency=concurrency,
+        concurrency=queue_settings.concurrency,
         stopping=stopping,
     )
     watch.start()
@@ -83,7 +85,7 @@ def run_worker(settings: Settings, channel: str, priority: str, number: str = ""
     show_metrics(settings, pipeline, gate, priority, number)
     name = f"{channel}-{priority}{'.' * bool(number)}{number}"
     ready = _Ready(queue, watch)
-    exit_code = _serve(app, settings, ready, name, concurrency, stopping)
+    exit_code = _serve(app, settings, ready, name, queue_settings.concurrency, stopping)
     pipeline.tools.router.close()
     pipeline.tools.publisher.close()
     pipeline.tools.ledger.close()

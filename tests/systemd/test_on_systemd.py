@@ -100,6 +100,13 @@ def test_every_unit_runs_inside_its_sandbox(host: Host, unit: str) -> None:
     assert float(found[1]) <= 1.5
 
 
+def test_normal_ones_leave_the_processors_to_urgent_ones(host: Host) -> None:
+    """Inside the sandbox, which forbids most of what changes priorities."""
+    nice = {unit: host.run("ps", "-o", "nice=", "-p", str(host.pid(unit))) for unit in UNITS}
+    workers = {unit: int(each) for unit, each in nice.items() if "@" in unit}
+    assert workers == {unit: 10 if unit.endswith("-normal") else 0 for unit in workers}
+
+
 def test_systemd_finds_nothing_wrong_with_the_units(host: Host) -> None:
     units = "/usr/local/lib/systemd/system"
     assert host.shell(f"systemd-analyze verify --man=no {units}/notify* 2>&1") == ""

@@ -71,6 +71,15 @@ def test_what_a_channel_file_only_mentions_is_the_default_too(channel: str) -> N
     assert retry == load_settings(SHIPPED, {}).channel(channel).retry
 
 
+@pytest.mark.parametrize("channel", ["sms", "email", "webhook"])
+def test_how_nice_a_worker_is_where_nothing_is_said(channel: str) -> None:
+    """Each mention stands below the table that it is about."""
+    text = (SHIPPED / f"channels/{channel}.toml").read_text(encoding="utf-8")
+    shown = re.findall(r"^\[queues\.(\w+)\]\nconcurrency = \d+\n# nice = (\d+)$", text, re.M)
+    queues = load_settings(SHIPPED, {}).channel(channel).queues
+    assert shown == [("urgent", f"{queues.urgent.nice}"), ("normal", f"{queues.normal.nice}")]
+
+
 def keys(model: type[BaseModel]) -> Iterator[str]:
     for name, item in model.model_fields.items():
         yield name

@@ -145,6 +145,8 @@ BROKEN = [
     (TEXTS, "[retry.give_up_after]\nhigh = 1" + SMS, "channels/sms.toml: retry.give_up_after.high"),
     (TEXTS, "[queues.high]" + SMS, "channels/sms.toml: queues.high: unknown key"),
     (TEXTS, "[queues.urgent]\nconcurrency = 0" + SMS, "channels/sms.toml: queues.urgent.conc"),
+    (TEXTS, "[queues.urgent]\nnice = -1" + SMS, "channels/sms.toml: queues.urgent.nice"),
+    (TEXTS, "[queues.normal]\nnice = 20" + SMS, "channels/sms.toml: queues.normal.nice"),
     (MAILS, EMAIL.replace("sender", "# "), "channels/email.toml: providers.0.sender: is required"),
     (MAILS, EMAIL + "port = 70000", "channels/email.toml: providers.0.port: "),
     (MAILS, EMAIL + "port = 'x'", "channels/email.toml: providers.0.port: "),

@@ -14,7 +14,7 @@ from benching.registry import SCENARIOS, Scenario
 from benching.saying import put, say
 from benching.sizes import FORMS, FULL, SHORT, USUAL, Sizes
 from benching.stage import Stage, stage
-from benching.values import Broken, Unlike
+from benching.values import Broken, Impossible, Unlike
 from notify.errors import NotifyError
 
 DONE: Final = 0
@@ -90,7 +90,10 @@ def _measure(given: argparse.Namespace) -> dict[str, Any]:
     with stage(sizes) as at:
         machine, found = at.machine(), {}
         for each in wanted:
-            found[each.name] = _scenario(each, at)
+            try:
+                found[each.name] = _scenario(each, at)
+            except Impossible as why:
+                say(f"  {each.name} is left out: {why}")
             results = report.whole(sizes.form, machine, found)
             if given.json:
                 report.write(given.json, results)

@@ -1,12 +1,13 @@
 """One run of a worker, ours or a peer's: its queue is filled, it is started, and watched."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benching.brokers import depth, queue_type
 from benching.children import Child, ending
 from benching.gateway import Watch, pace, steps
-from benching.meters import Sampler, cpu_seconds, memory_mb
+from benching.meters import Sampler, cpu_seconds, machine_seconds, memory_mb
 from benching.stage import QUEUE, Stage
 from benching.values import Facts, Figure, Points, Run, Unlike
 from benching.waiting import until
@@ -33,8 +34,20 @@ class Pace:
 
     rate: float
     cpu_us: float
+    machine: float
+    """Processors that were in use by anything."""
     peak_mb: float
     curve: Points
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What had been used when so many were at the gateway; times are in seconds."""
+
+    hits: int
+    at: float
+    cpu: float
+    machine: float
 
 
 def fill(client: Client, count: int, probes: int = PROBES, first: int = 0) -> None:
@@ -56,7 +69,7 @@ def follow(
 
     ``ends`` allows that a child is gone before its last hits are in the gateway's log.
     """
-    used: list[tuple[int, float]] = []
+    used: list[Look] = []
     waiting = 0
 
     def over() -> bool:
@@ -64,7 +77,8 @@ def follow(
         for child in () if ends else children:
             child.check()
         now = watch.count()
-        used.append((now, cpu_seconds(_pids(children))))
+        cpu = cpu_seconds(_pids(children))
+        used.append(Look(hits=now, at=time.monotonic(), cpu=cpu, machine=machine_seconds()))
         # The log lags by what nginx keeps to itself, at both ends alike.
         if waiting == len(used) - 1 and not ready():
             waiting = len(used)
@@ -73,13 +87,16 @@ def follow(
     with Sampler(lambda: memory_mb(_pids(children)), _SAMPLED) as memory:
         until(over, f"{count * times} hits at the gateway", SECONDS, every=_LOOK)
     high = count - count // 10
-    low = max(count // 10, used[waiting - 1][0] if waiting else 0)
+    low = max(count // 10, used[waiting - 1].hits if waiting else 0)
     # Where all was over before it was ready, it was too little to measure anyhow.
     low = low if low < high else count // 10
     times_of = first_hits(watch)
+    first = next(each for each in used if each.hits >= low)
+    last = next(each for each in used if each.hits >= high)
     return Pace(
         rate=pace(times_of, low, high),
-        cpu_us=_cpu(used, low, high),
+        cpu_us=max(last.cpu - first.cpu, 0.0) / max(last.hits - first.hits, 1) * 1e6,
+        machine=(last.machine - first.machine) / max(last.at - first.at, _LOOK),
         peak_mb=memory.peak,
         curve=steps(times_of),
     )
@@ -91,13 +108,6 @@ def first_hits(watch: Watch) -> list[float]:
     for hit in watch.hits():
         found.setdefault(hit.id, hit.at)
     return sorted(found.values())
-
-
-def _cpu(used: Sequence[tuple[int, float]], low: int, high: int) -> float:
-    """Microseconds for each hit between two looks."""
-    first = next(each for each in used if each[0] >= low)
-    last = next(each for each in used if each[0] >= high)
-    return max(last[1] - first[1], 0.0) / max(last[0] - first[0], 1) * 1e6
 
 
 def _pids(children: Sequence[Child]) -> list[int]:
@@ -142,6 +152,7 @@ def run_of(found: Pace, facts: Facts) -> Run:
             Figure(name="rate", unit="a second", value=found.rate),
             Figure(name="CPU", unit="µs each", value=found.cpu_us),
             Figure(name="memory", unit="MB", value=found.peak_mb),
+            Figure(name="machine", unit="processors", value=found.machine),
         ),
         facts=facts,
         curves={"hits": found.curve},

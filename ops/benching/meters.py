@@ -48,6 +48,13 @@ def memory_mb(pids: Iterable[int]) -> float:
     return sum(int(stat[_PAGES]) for stat in stats if stat) * _PAGE_MB
 
 
+def machine_seconds() -> float:
+    """Processor time that everything on this machine has used so far (proc(5), /proc/stat)."""
+    fields = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    idle, waiting = fields[3], fields[4]
+    return (sum(fields) - idle - waiting) / _TICKS
+
+
 class Sampler:
     """Reads a meter again and again beside what is measured."""
 

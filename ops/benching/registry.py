@@ -14,6 +14,7 @@ from benching.scenarios import (
     slow,
     steady,
     stores,
+    workers,
 )
 from benching.stage import Stage
 from benching.values import Findings
@@ -29,6 +30,7 @@ class Scenario:
 SCENARIOS: Final = (
     Scenario(name="publish", title="Publishing, each confirmed", run=publishing.run),
     Scenario(name="deliver", title="Delivering to an instant gateway", run=delivering.run),
+    Scenario(name="workers", title="More workers with a share each", run=workers.run),
     Scenario(name="slow", title="A gateway that takes 200 ms", run=slow.run),
     Scenario(name="email", title="Email over reused connections", run=emailing.run),
     Scenario(name="ladder", title="Through the delay ladder", run=laddering.run),

@@ -19,6 +19,10 @@ class Broken(Exception):
     """Something that a benchmark needs does not run."""
 
 
+class Impossible(Exception):
+    """This machine cannot show it, and the other scenarios can go on."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """One figure of one run, such as messages a second."""

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 # A few that share servers, so that several processes can run them side by side.
 GROUPS = {
     "publishing": ("publish", "email", "ladder"),
-    "delivering": ("deliver", "slow", "idle"),
+    "delivering": ("deliver", "workers", "slow", "idle"),
     "queueing": ("priority", "scale", "soak"),
     "storing": ("schedules", "archive"),
 }

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from benching.brokers import depth, purge
-from benching.children import Child, ending, program
+from benching.children import Child, ending, program, python
 from benching.deliveries import SECONDS
 from benching.mailsink import Post
 from benching.meters import Sampler, cpu_seconds, memory_mb
@@ -16,6 +16,7 @@ from benching.waiting import until
 from benching.work import ids, mail, publish_all
 
 OURS: Final = "notify, one worker"
+ALONE: Final = "notify, its SMTP alone, 1 session"
 # Its letters differ in size from ours by so much at most.
 TOLERANCE: Final = 0.02
 _EVERY: Final = 0.01
@@ -49,6 +50,15 @@ class Mails:
             Figure(name="memory", unit="MB", value=memory.peak),
         )
         return Run(figures=(*run.figures, *further), facts=run.facts)
+
+    def alone(self, _: int) -> Run:
+        """No queue, no claim, no record: what is left is what smtp-source does."""
+        post = self._stage.sink.begin()
+        command = python("benching.mailer", str(self._count))
+        child = Child(command, self._ours.environ, self._stage.new_file("mailer.log"))
+        self._wait(post, None)
+        child.wait(SECONDS)
+        return self._run(post)
 
     def source(self, sessions: int) -> Callable[[int], Run]:
         def sent(_: int) -> Run:
@@ -122,8 +132,13 @@ def run(stage: Stage) -> Findings:
     one, many = "smtp-source, 1 session", f"smtp-source, {threads} sessions"
     contestants = [
         Contestant(name=OURS, run=mails.ours),
+        Contestant(name=ALONE, run=mails.alone),
         Contestant(name=one, run=mails.source(1)),
         Contestant(name=many, run=mails.source(threads)),
     ]
-    aims = (Aim(of=OURS, to=one, least=0.7), Aim(of=OURS, to=many))
+    aims = (
+        Aim(of=OURS, to=one, least=0.7),
+        Aim(of=ALONE, to=one, least=0.7),
+        Aim(of=OURS, to=many),
+    )
     return Findings(runs=alternate(contestants, stage.sizes.rounds), aims=aims)

@@ -145,7 +145,8 @@ class SendSettings(Strict):
     deadline: Duration = 10.0
     lease: Duration = 30.0
     unknown: Literal["resend", "archive"] = "archive"
-    max_bytes: Whole = Field(default=262_144, ge=256, le=16_777_216)
+    # RabbitMQ 4 takes 16 MiB as it comes (max_message_size), the history of attempts included.
+    max_bytes: Whole = Field(default=262_144, ge=256, le=15_728_640)
     retention: Duration = 7 * 86400.0
 
     @model_validator(mode="after")

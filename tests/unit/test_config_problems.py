@@ -145,6 +145,7 @@ BROKEN = [
     (TEXTS, "[retry.give_up_after]\nhigh = 1" + SMS, "channels/sms.toml: retry.give_up_after.high"),
     (TEXTS, "[queues.high]" + SMS, "channels/sms.toml: queues.high: unknown key"),
     (TEXTS, "[queues.urgent]\nconcurrency = 0" + SMS, "channels/sms.toml: queues.urgent.conc"),
+    (TEXTS, "[send]\nmax_bytes = 15728641" + SMS, "channels/sms.toml: send.max_bytes: "),
     (TEXTS, "[queues.urgent]\nnice = -1" + SMS, "channels/sms.toml: queues.urgent.nice"),
     (TEXTS, "[queues.normal]\nnice = 20" + SMS, "channels/sms.toml: queues.normal.nice"),
     (MAILS, EMAIL.replace("sender", "# "), "channels/email.toml: providers.0.sender: is required"),

@@ -64,6 +64,13 @@ class _Crew:
         self.used = 0.0
 
 
+def _demoted(answer: Any) -> bool:
+    """Whether a replica says so, itself or out of a script, where Redis 6 quotes it."""
+    if isinstance(answer, redis.ReadOnlyError):
+        return True
+    return isinstance(answer, redis.ResponseError) and "-READONLY" in str(answer)
+
+
 class Line:
     """Thread-safe, and safe to have open over a fork.
 
@@ -186,6 +193,10 @@ class Line:
             call.reached = answers[-1] if replicas else 0
             call.answers = answers[start : start + call.count]
             start += call.count
+        if any(_demoted(answer) for answer in answers):
+            # Where the name leads to another server now, the next ones find it.
+            wire.close()
+            crew.wire = None
 
     def _connected(self, crew: _Crew) -> Wire:
         wire = crew.wire

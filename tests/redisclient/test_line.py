@@ -243,6 +243,27 @@ def test_a_connection_that_ended_while_it_was_idle_costs_no_question(
     assert line.get(echo("fine")) == "fine"
 
 
+@pytest.mark.parametrize("scripted", [False, True])
+def test_a_server_that_became_a_replica_is_left(
+    restartable: PrivateServers, servers: Servers, key: str, raw: redis.Redis, scripted: bool
+) -> None:
+    """It ends no connection, and the name may lead to another one by now."""
+    line = Line(servers.redis_url, 5.0)
+    script = Script("return redis.call('INCR', KEYS[1])")
+    one_more = script.question([key], []) if scripted else add_one(key)
+    assert line.get(one_more) == 1
+    before = line.get(Question(("CLIENT", "ID")))
+    raw.execute_command("REPLICAOF", "127.0.0.1", "1")
+    try:
+        with pytest.raises(LedgerUnavailable, match=r"READONLY|ReadOnly"):
+            line.get(one_more)
+    finally:
+        raw.execute_command("REPLICAOF", "NO", "ONE")
+    assert line.get(one_more) == 2
+    assert line.get(Question(("CLIENT", "ID"))) != before
+    line.close()
+
+
 def test_a_server_that_is_not_there(unused_url: str) -> None:
     line = Line(unused_url, 1.0)
     for _ in range(2):

@@ -13,13 +13,14 @@ from notify.cli.audience_runs import (
     tell_firing,
 )
 from notify.cli.context import Context, json_option, pass_context, print_json, say
-from notify.cli.schedule_facts import utc
+from notify.cli.schedule_facts import list_facts, utc
 from notify.cli.schedule_options import opened, read_instant
 from notify.errors import UsageError
 from notify.publish import Client
 from notify.schedule.audiences import Audiences
 from notify.schedule.byhand import ByHand, Fired
 from notify.schedule.truth import Truth
+from notify.schedule.waiting import look_up
 from notify.store.batches import Batch
 
 _LAST: Final = "last"
@@ -70,14 +71,21 @@ def fire(
         elif yes:
             fired = byhand.once_more(name)
         else:
-            truth.get(name)
-            say(f"{name}: would be fired now, beside its plan; repeat with --yes")
+            _preview(truth, name, as_json)
             return
         batch = find_firing(audiences, fired.ref)
         if batch is not None and not no_wait:
             batch = run_here(audiences, batch.name)
     _tell(fired, batch, extra=planned is None, as_json=as_json)
     command.exit(exit_code(batch) if batch is not None else 0)
+
+
+def _preview(truth: Truth, name: str, as_json: bool) -> None:
+    truth.get(name)
+    if as_json:
+        print_json({"done": False, **list_facts(look_up(truth, name))})
+    else:
+        say(f"{name}: would be fired now, beside its plan; repeat with --yes")
 
 
 def _tell(fired: Fired, batch: Batch | None, *, extra: bool, as_json: bool) -> None:

@@ -1,16 +1,22 @@
 """``notify schedule add``, ``edit``, ``pause``, ``resume`` and ``remove``."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import click
 
 from notify.cli.context import Context, json_option, pass_context, print_json, say, user
-from notify.cli.schedule_facts import changed_lines
+from notify.cli.schedule_facts import changed_lines, list_facts
 from notify.cli.schedule_options import given, opened, schedule_options
-from notify.errors import InvalidInput, UsageError
+from notify.errors import InvalidInput, NotifyError, UsageError
 from notify.schedule.checking import read_schedule
 from notify.schedule.spec import FILE, ONCE, ScheduleSpec, diff
+from notify.schedule.stored import ACTIVE, ASLEEP, Stored
 from notify.schedule.truth import Truth
+from notify.schedule.waiting import MISSING, look_up
+from notify.store.schedules import REMOVED
 
 # Of each of these only one can be: another one takes its place.
 _EITHER: Final = (("cron", "every", "at"), ("recipient", "file", "python"))
@@ -21,8 +27,9 @@ _AUDIENCE: Final = ("recipient", "file", "python")
 @click.argument("name")
 @schedule_options
 @click.option("--paused", is_flag=True, help="It rests until it is resumed.")
+@json_option
 @pass_context
-def add(context: Context, /, name: str, **options: Any) -> None:
+def add(context: Context, /, name: str, as_json: bool, **options: Any) -> None:
     """Stores a schedule: CHANNEL and RECIPIENT, --file or --python; and --cron, --every or --at.
 
     \b
@@ -36,6 +43,11 @@ def add(context: Context, /, name: str, **options: Any) -> None:
     spec = read_schedule(context.settings, context.templates, name, values)
     with opened(context) as truth:
         truth.add(spec, user())
+        if as_json:
+            wrote = Stored(name=name, state=ASLEEP if spec.paused else ACTIVE, spec=spec)
+            remarks = list(spec.recurrence.remarks())
+            print_json(_read_back(truth, wrote) | {"remarks": remarks})
+            return
     say(f"{name}: {spec.recurrence.describe()}")
     for remark in spec.recurrence.remarks():
         say(f"  {remark}")
@@ -94,41 +106,59 @@ def _changed(
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME ...")
+@json_option
 @pass_context
-def pause(context: Context, names: tuple[str, ...]) -> None:
+def pause(context: Context, names: tuple[str, ...], as_json: bool) -> None:
     """It fires nothing until it is resumed, and makes up for nothing then."""
-    with opened(context) as truth:
+    with opened(context) as truth, _collected() as rows:
         for name in names:
             truth.pause(name, user())
-            say(f"{name}: paused")
+            if as_json:
+                rows.append(_read_back(truth, Stored(name=name, state=ASLEEP)))
+            else:
+                say(f"{name}: paused")
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME ...")
+@json_option
 @pass_context
-def resume(context: Context, names: tuple[str, ...]) -> None:
+def resume(context: Context, names: tuple[str, ...], as_json: bool) -> None:
     """It fires again from its next planned instant on."""
-    with opened(context) as truth:
+    with opened(context) as truth, _collected() as rows:
         for name in names:
             truth.resume(name, user())
-            say(f"{name}: resumed")
+            if as_json:
+                rows.append(_read_back(truth, Stored(name=name, state=ACTIVE)))
+            else:
+                say(f"{name}: resumed")
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME ...")
 @click.option("--yes", is_flag=True, help="Do it; without this only show what would be done.")
+@json_option
 @pass_context
-def remove(context: Context, names: tuple[str, ...], yes: bool) -> None:
+def remove(context: Context, names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Removes schedules; what they have published already is delivered."""
-    with opened(context) as truth:
+    with opened(context) as truth, _collected(done=yes) as rows:
         for name in names:
-            if yes:
-                truth.remove(name, user())
-                say(f"{name}: removed")
+            before = _known(truth, Stored(name=name, state=MISSING)) if as_json else None
+            words = _remove(truth, name, yes)
+            if before is None:
+                say(f"{name}: {words}")
             else:
-                say(f"{name}: would be removed: {_brief(truth, name)}")
-    if not yes:
+                gone = replace(before, state=REMOVED, next_at=None)
+                rows.append(list_facts(gone if yes else before))
+    if not (yes or as_json):
         say("nothing was removed; repeat with --yes")
+
+
+def _remove(truth: Truth, name: str, yes: bool) -> str:
+    if not yes:
+        return f"would be removed: {_brief(truth, name)}"
+    truth.remove(name, user())
+    return "removed"
 
 
 def _brief(truth: Truth, name: str) -> str:
@@ -136,3 +166,26 @@ def _brief(truth: Truth, name: str) -> str:
         return truth.get(name).recurrence.describe()
     except InvalidInput:
         return "it cannot be read"
+
+
+@contextmanager
+def _collected(**more: Any) -> Iterator[list[dict[str, Any]]]:
+    """For programs: what was done to each, also where the next one could not be found."""
+    rows: list[dict[str, Any]] = []
+    try:
+        yield rows
+    finally:
+        if rows:
+            print_json({**more, "schedules": rows})
+
+
+def _read_back(truth: Truth, wrote: Stored) -> dict[str, Any]:
+    found = _known(truth, wrote)
+    return list_facts(replace(found, spec=found.spec or wrote.spec))
+
+
+def _known(truth: Truth, otherwise: Stored) -> Stored:
+    """As it is now. Where that cannot be told, what the command does is no failure for that."""
+    with suppress(NotifyError):
+        return look_up(truth, otherwise.name)
+    return otherwise

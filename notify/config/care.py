@@ -149,7 +149,8 @@ class CareSettings(Strict):
     """The rules, how often they are looked at, and what all of them may do in an hour."""
 
     enabled: bool = True
-    every: Duration = 30.0
+    # Each look opens the archive anew: oftener than this, the archiver would do little else.
+    every: Duration = Field(default=30.0, ge=1.0)
     most_per_hour: Whole = Field(default=20_000, ge=1, le=10_000_000)
     rules: tuple[CareRule, ...] = Field(default_factory=_shipped_rules)
     digest: DigestSettings | None = None

@@ -8,16 +8,18 @@ A firing is noted as a batch (``start``), and run by the leading beat (see
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from notify.batch import Checked, Engine, Knobs, Progress, lives
+from notify.batch.outlet import Sender
 from notify.batch.owner import this_process
 from notify.config import Settings
 from notify.errors import InvalidInput, NotFound
+from notify.publish import Client
 from notify.schedule.audience.order import FanOrder, batch_name, is_firing
 from notify.schedule.audience.reading import check_there, opened_file, opened_rows
 from notify.schedule.audience.rows import Stamped
@@ -36,8 +38,14 @@ _KEPT: Final = 7 * 86400.0
 class Audiences:
     """Implements ``Fanout``; thread-safe. The archive is opened when it is first needed."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        client: Callable[[Settings], AbstractContextManager[Sender]] = Client,
+    ) -> None:
+        """``client`` makes what a run publishes with."""
         self._settings = settings
+        self._client = client
         self._spool = Spool(spool_directory(settings))
         self._lock = threading.Lock()
         self._opened: FiringBatches | None = None
@@ -112,7 +120,12 @@ class Audiences:
         knobs: Knobs | None = None,
     ) -> Run:
         """A run of a batch that ``start`` has noted: let it ``go``."""
-        means = Means(settings=self._settings, batches=self._batches(), spool=self._spool)
+        means = Means(
+            settings=self._settings,
+            batches=self._batches(),
+            spool=self._spool,
+            client=self._client,
+        )
         claim = Claim(owner=owner or this_process(uuid.uuid4().hex), alive=alive, only=only)
         return Run(means, name, claim, watch=watch, started=started, knobs=knobs)
 

@@ -15,11 +15,11 @@ from notify.config import Settings
 from notify.errors import ConfigError
 from notify.metrics import BeatMetrics
 from notify.provision import ledger
-from notify.publish import Client
 from notify.reloading import Reloader, adopt_log
 from notify.schedule.audience.crew import Crew
 from notify.schedule.audiences import Audiences
 from notify.schedule.book import Book
+from notify.schedule.counting import CountedClient
 from notify.schedule.desk import Desk
 from notify.schedule.entries import LOOP_INTERVAL, beat_app
 from notify.schedule.firing import Firing
@@ -50,11 +50,12 @@ def run_beat(settings: Settings) -> int:
     _check_redis(settings)
     stopping = threading.Event()
     reporter, metrics = Reporter(), BeatMetrics()
+    counted = partial(CountedClient, metrics=metrics)
     with ExitStack() as stack:
         stack.callback(tell_stopping, "stopped")
-        audiences = stack.enter_context(Audiences(settings))
+        audiences = stack.enter_context(Audiences(settings, counted))
         book = stack.enter_context(closing(Book(settings)))
-        client = stack.enter_context(Client(settings))
+        client = stack.enter_context(counted(settings))
         recording = Recording(History(settings))
         stack.callback(recording.close)
         leader = _leader(settings, book)
@@ -68,7 +69,7 @@ def run_beat(settings: Settings) -> int:
         crew.start()
         # First of all, so that another beat leads while this one comes to its end.
         stack.callback(leader.stop)
-        firing = Firing(settings, client, fanout=Patient(audiences))
+        firing = Firing(settings, client, anew=counted, fanout=Patient(audiences))
         desk = Desk(
             book=book,
             leader=leader,

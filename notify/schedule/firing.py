@@ -28,6 +28,7 @@ from notify.errors import (
 )
 from notify.notification import Notification
 from notify.publish import Client, Sent
+from notify.schedule.counting import Outlet
 from notify.schedule.entries import Entry, Work
 from notify.schedule.fanout import Fanout
 from notify.schedule.spec import depends_on_actual, notification
@@ -74,13 +75,16 @@ class Firing:
     def __init__(
         self,
         settings: Settings,
-        client: Client,
+        client: Outlet,
         *,
+        anew: Callable[[Settings], Outlet] = Client,
         fanout: Fanout | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``anew`` makes the client for other settings."""
         self._settings = settings
         self._client = client
+        self._anew = anew
         self._fanout = fanout
         self._clock = clock
         self._templates = Templates(settings.templates)
@@ -106,7 +110,7 @@ class Firing:
         if self._new is not None:
             self._settings, self._new = self._new, None
             self._client.close()
-            self._client = Client(self._settings)
+            self._client = self._anew(self._settings)
         if self._clock() > self._templates_until:
             self._read_templates_again()
         run = _Run(jobs, may_go, self._make, self._fan_out)

@@ -31,7 +31,7 @@ BROKEN = [
     (f'{RULE}match = {{ shop = "x" }}', "care.rules.0.match.shop: unknown key"),
     (f"{RULE}{OUTAGE}{RULE}{OUTAGE}", "care: two rules have the same name"),
     (f"{RULE}{OUTAGE}".replace('"r"', '"R R"'), "care.rules.0.name: "),
-    ('[care]\nevery = "0s"', "care.every: must be longer than 0"),
+    ('[care]\nevery = "0s"', "care.every: input should be greater than or equal to 1"),
     (f"{DIGEST}at = '24:00'", "care.digest.at: must be a time of day"),
     (f"{DIGEST}at = '8:00'", "care.digest.at: must be a time of day"),
     (f"{DIGEST}zone = 'Mars/Olympus'", "care.digest.zone: must be a time zone"),

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.redis]
 
 RULES = """
 [care]
-every = "0.3s"
+every = "1s"
 [[care.rules]]
 name = "outage"
 match = {{ reason = "provider_outage" }}

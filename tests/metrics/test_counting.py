@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from notify.archivecount import CountedArchive
-from notify.broker import Publisher
+from notify.broker import Outgoing, Publisher, Result
 from notify.config import Settings
 from notify.config.numbers import MetricsSettings
 from notify.deadletter import DeadLetter
@@ -33,11 +33,19 @@ from notify.exporter.sampling import Sampler
 from notify.heartbeat.values import heartbeat
 from notify.ledger import Health
 from notify.message import HEARTBEAT, Message, decode, encode_parts
-from notify.metrics import ArchiverMetrics, ExporterMetrics, Metrics, ProcessMetrics, folded
+from notify.metrics import (
+    ArchiverMetrics,
+    BeatMetrics,
+    ExporterMetrics,
+    Metrics,
+    ProcessMetrics,
+    folded,
+)
 from notify.metrics.process import PUBLISHED, OwnProcess, fingerprint
-from notify.notification import CHANNELS, PRIORITIES
+from notify.notification import CHANNELS, PRIORITIES, Notification
 from notify.publishcount import CountedPublisher, outcome
 from notify.recipients import NULL_RECIPIENTS, RECIPIENT_CHECKS
+from notify.schedule.counting import CountedClient
 from tests.metrics.scrapes import Sample, value
 
 NOW = datetime(2027, 1, 1, 12, 0, tzinfo=UTC)
@@ -152,19 +160,18 @@ def test_a_heartbeat_is_the_same_whoever_publishes_it(channel: str, priority: st
     assert decode(*encode_parts(one)) == one
 
 
-@pytest.mark.parametrize(
-    ("error", "name"),
-    [
-        (None, "confirmed"),
-        (Unroutable(), "unroutable"),
-        (QueueFull(), "refused"),
-        (Unconfirmed(), "unconfirmed"),
-        (BrokerBlocked(), "blocked"),
-        (BrokerUnavailable(), "unavailable"),
-        (TopologyMismatch([]), "failed"),
-    ],
-    ids=str,
-)
+ERRORS: dict[NotifyError | None, str] = {
+    None: "confirmed",
+    Unroutable(): "unroutable",
+    QueueFull(): "refused",
+    Unconfirmed(): "unconfirmed",
+    BrokerBlocked(): "blocked",
+    BrokerUnavailable(): "unavailable",
+    TopologyMismatch([]): "failed",
+}
+
+
+@pytest.mark.parametrize(("error", "name"), ERRORS.items(), ids=str)
 def test_publishes_are_counted_by_the_answer(
     error: NotifyError | None, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +191,31 @@ def test_publishes_are_counted_by_the_answer(
     assert outcome(error) == name
     assert name in PUBLISHED
     assert value(shown(metrics), "notify_publishes_total", outcome=name) == 1
+
+
+def test_what_a_beat_publishes_is_counted_once_by_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = [None, None, *(each for each in ERRORS if each is not None)]
+
+    def publish_many(_: object, items: Iterable[Outgoing], **__: object) -> Iterator[Result]:
+        for item, error in zip(items, answers, strict=True):
+            yield Result(key=item.key, error=error)
+
+    monkeypatch.setattr(Publisher, "publish_many", publish_many)
+    provider = {"name": "texts", "type": "http-sms", "url": "http://localhost/sms"}
+    settings = Settings.model_validate({"channels": {"sms": {"providers": [provider]}}})
+    valid: dict[str, Any] = {"channel": "sms", "recipient": "+491701234567", "body": "Hello"}
+    # Too late to be given to RabbitMQ.
+    late = Notification(**valid, expires_at=NOW - timedelta(days=365))
+    metrics = BeatMetrics()
+    with CountedClient(settings, metrics) as client:
+        sent = list(client.send_many([late, *(Notification(**valid) for _ in answers)]))
+    assert [each.error for each in sent if each.id != late.id] == answers
+    assert isinstance(next(each.error for each in sent if each.id == late.id), NotifyError)
+    seen = shown(metrics)
+    counts = {name: value(seen, "notify_publishes_total", outcome=name) for name in PUBLISHED}
+    assert counts == dict.fromkeys(PUBLISHED, 1) | {"confirmed": 2}
 
 
 def test_a_process_shows_itself_where_a_sandbox_hides_the_system(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from notify.config import Settings
 from notify.errors import (
     BrokerUnavailable,
     InvalidInput,
@@ -22,10 +23,11 @@ from notify.schedule import happened as happened_module
 from notify.schedule import settling as settling_module
 from notify.schedule import shelf as shelf_module
 from notify.schedule.entries import beat_app
+from notify.schedule.firing import Firing
 from notify.schedule.scheduler import Scheduler
 from notify.schedule.shelf import Shelf
 from notify.schedule.spec import ScheduleSpec
-from tests.schedule.rig import NOON, PHONE, Rig, at
+from tests.schedule.rig import NOON, PHONE, Rig, Wire, at
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.redis
@@ -519,6 +521,31 @@ def test_a_client_that_stumbles_over_one_goes_on_with_the_others(rig: Rig) -> No
     rig.wire.before = stumble
     assert len(rig.look(3600)) == 4
     assert [each.name for each in rig.book.quarantine()] == ["s2"]
+
+
+class Closing(Wire):
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_with_other_settings_another_client_of_the_same_kind_publishes(settings: Settings) -> None:
+    old, new = Closing(settings), Closing(settings)
+    made: list[Settings] = []
+
+    def anew(given: Settings) -> Closing:
+        made.append(given)
+        return new
+
+    firing = Firing(settings, old, anew=anew)
+    changed = settings.model_copy()
+    firing.renew(changed)
+    firing.fire([], lambda: True)
+    firing.fire([], lambda: True)
+    assert (old.closed, new.closed) == (True, False)
+    assert len(made) == 1
+    assert made[0] is changed
 
 
 def test_a_history_that_is_away_holds_up_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

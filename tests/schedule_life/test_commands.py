@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from notify.cli import schedule_write
+from notify.errors import NotFound
 from notify.store.occurrences import MISSED
 from tests.cli.conftest import Ran
 from tests.schedule_life.rig import HOUR, NOW, PHONE, Rig, spec
@@ -134,6 +136,97 @@ def test_without_a_database_lists_are_the_same(shell: Shell, rig: Rig, tmp_path:
     assert [row["name"] for row in rest["schedules"]] == ["s2"]
     assert rest["after"] == ""
     assert shell("schedule restore").code == 3
+
+
+def rows(ran: Ran) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(ran.out)["schedules"]
+    return found
+
+
+def test_add_tells_programs_what_a_list_would(shell: Shell) -> None:
+    made = json.loads(ok(shell, STANDUP, "--json").out)
+    assert made.pop("remarks") == []
+    assert made == read(shell, "schedule list")["schedules"][0]
+    assert (made["name"], made["state"]) == ("standup", "active")
+    assert made["next_at"]
+    assert "team@example.com" not in json.dumps(made)
+    paused = read(
+        shell, "schedule add rare sms +491701234567 --body x --cron '0 3 31 * *' --paused"
+    )
+    assert (paused["state"], paused["next"]) == ("paused", None)
+    assert paused["remarks"] == read(shell, "schedule show rare")["remarks"] != []
+    again = shell(STANDUP, "--json")
+    assert (again.code, again.out) == (2, "")
+    assert "there is a schedule 'standup'; remove it first" in again.err
+
+
+def test_pause_and_resume_tell_programs_how_it_is_now(shell: Shell, rig: Rig) -> None:
+    rig.add(spec("a"), spec("b"))
+    for line, state in (("pause", "paused"), ("resume", "active")):
+        told = read(shell, f"schedule {line} a b")["schedules"]
+        assert told == read(shell, "schedule list --sort name")["schedules"]
+        assert [(row["name"], row["state"]) for row in told] == [("a", state), ("b", state)]
+        assert {row["next_at"] is None for row in told} == {state == "paused"}
+    # What was done is told, although not all could be.
+    partly = shell("schedule pause a nobody b --json")
+    assert (partly.code, partly.err) == (1, "notify: there is no schedule 'nobody'\n")
+    assert [row["name"] for row in rows(partly)] == ["a"]
+    assert rig.book.get("b").state == "active"
+    none = shell("schedule resume nobody --json")
+    assert (none.code, none.out, none.err) == (1, "", partly.err)
+
+
+def test_remove_tells_programs_what_it_was(shell: Shell, rig: Rig) -> None:
+    rig.add(spec("a"), spec("b"))
+    listed = read(shell, "schedule list --sort name")["schedules"]
+    dry = read(shell, "schedule remove a b")
+    assert dry == {"done": False, "schedules": listed}
+    assert rig.names() == ["a", "b"]
+    done = read(shell, "schedule remove a b --yes")
+    gone = {"state": "removed", "next": None, "next_at": None}
+    assert done == {"done": True, "schedules": [row | gone for row in listed]}
+    assert rig.names() == []
+    for line in ("schedule remove a --json", "schedule remove a --yes --json"):
+        ran = shell(line)
+        assert (ran.code, ran.out, ran.err) == (1, "", "notify: there is no schedule 'a'\n")
+
+
+def test_without_a_database_programs_are_told_the_same(
+    shell: Shell, rig: Rig, tmp_path: Path
+) -> None:
+    (tmp_path / "config" / "notify.toml").write_text('[schedules]\ntruth = "redis"\n')
+    made = read(shell, "schedule add a sms +491701234567 --body x --every 1h")
+    for line, state in (("pause a", "paused"), ("resume a", "active"), ("remove a", "active")):
+        (row,) = read(shell, f"schedule {line}")["schedules"]
+        assert (row["name"], row["state"], row["when"]) == ("a", state, made["when"])
+    (row,) = read(shell, "schedule remove a --yes")["schedules"]
+    assert (row["state"], row["when"]) == ("removed", made["when"])
+
+
+def test_what_cannot_be_read_back_was_written_all_the_same(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that fired at once and is gone, or Redis that goes away just then."""
+
+    def gone(_: object, name: str) -> None:
+        raise NotFound(f"there is no schedule {name!r}")
+
+    monkeypatch.setattr(schedule_write, "look_up", gone)
+    made = json.loads(ok(shell, STANDUP, "--json").out)
+    assert (made["state"], made["next"], made["channel"]) == ("active", None, "email")
+    assert "team@example.com" not in json.dumps(made)
+    for line, state in (("pause", "paused"), ("resume", "active"), ("remove --yes", "removed")):
+        told = read(shell, f"schedule {line} standup")["schedules"]
+        assert told == [{"name": "standup", "state": state, "problem": ""}]
+    assert read(shell, "schedule list")["schedules"] == []
+
+
+def test_a_dry_fire_tells_programs_what_it_would_fire(shell: Shell, rig: Rig) -> None:
+    rig.add(spec("a"))
+    (row,) = read(shell, "schedule list")["schedules"]
+    assert read(shell, "schedule fire a") == {"done": False, **row}
+    ran = shell("schedule fire nobody --json")
+    assert (ran.code, ran.out, ran.err) == (1, "", "notify: there is no schedule 'nobody'\n")
 
 
 def test_preview_marks_what_the_clock_does(shell: Shell) -> None:

@@ -10,18 +10,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from celery import Celery
+from celery.app.amqp import AMQP
 from kombu.entity import Exchange, Queue, binding
 
 from notify import topology
+from notify.broker.encrypted import Broker
 from notify.config import Settings, load_settings
 
 # A read or write on a broker connection that takes longer than this many seconds fails.
 _SOCKET_TIMEOUT = 10
 
 
+class Amqp(AMQP):
+    """Celery's way to RabbitMQ, which makes sure that it is RabbitMQ."""
+
+    Connection = Broker
+
+
 def make_app(settings: Settings) -> Celery:
     """An application for ``settings``; the tasks are registered by ``notify.tasks``."""
-    app = Celery("notify", set_as_current=False, fixups=[])
+    app = Celery("notify", set_as_current=False, fixups=[], amqp=Amqp)
     app.config_from_object(celery_settings(settings))
     return app
 
@@ -35,6 +43,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         | {
             "broker_url": ";".join(settings.broker.urls),
             "broker_heartbeat": settings.broker.heartbeat,
+            "broker_transport_options": _TRANSPORT | {"trusted": settings.broker.ca_file},
             "broker_connection_timeout": settings.broker.connect_timeout,
             "task_queues": task_queues(settings.queues()),
         }
@@ -62,14 +71,14 @@ def _exchange(exchange: topology.Exchange) -> Exchange:
     return Exchange(exchange.name, type=exchange.type, durable=True, arguments=exchange.arguments)
 
 
-_BROKER = {
+_TRANSPORT = {
     # Confirms on Celery's own connections would let an alarm stop the consumer; what must be
     # confirmed goes through notify.broker.
-    "broker_transport_options": {
-        "confirm_publish": False,
-        "read_timeout": _SOCKET_TIMEOUT,
-        "write_timeout": _SOCKET_TIMEOUT,
-    },
+    "confirm_publish": False,
+    "read_timeout": _SOCKET_TIMEOUT,
+    "write_timeout": _SOCKET_TIMEOUT,
+}
+_BROKER = {
     "broker_connection_retry": True,
     "broker_connection_retry_on_startup": True,
     "broker_connection_max_retries": None,
@@ -116,5 +125,5 @@ def _configure(sender: Celery, **_: Any) -> None:
 
 
 # The configuration is read when it is first needed, not when this module is imported.
-app = Celery("notify", set_as_current=False, fixups=[], include=["notify.tasks"])
+app = Celery("notify", set_as_current=False, fixups=[], include=["notify.tasks"], amqp=Amqp)
 app.on_configure.connect(_configure, sender=app, weak=False)

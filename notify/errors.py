@@ -8,7 +8,8 @@
     ├── MessageError                  a message from the broker that cannot be used
     ├── Unavailable                   a service we depend on does not answer
     │   ├── BrokerUnavailable         RabbitMQ cannot be reached
-    │   │   └── BrokerBlocked         RabbitMQ stopped reading from publishers (resource alarm)
+    │   │   ├── BrokerBlocked         RabbitMQ stopped reading from publishers (resource alarm)
+    │   │   └── BrokerUntrusted       what answers has not shown that it is RabbitMQ (TLS)
     │   ├── ManagementUnavailable     RabbitMQ's management API cannot be reached
     │   ├── LedgerUnavailable         Redis cannot be reached or refuses writes
     │   └── StoreUnavailable          the archive's database cannot be used
@@ -72,6 +73,10 @@ class BrokerUnavailable(Unavailable):
 
 class BrokerBlocked(BrokerUnavailable):
     """RabbitMQ has a memory or disk alarm and does not read from publishers."""
+
+
+class BrokerUntrusted(BrokerUnavailable):
+    """The certificate of RabbitMQ is not one to trust; nothing was sent to it."""
 
 
 class ManagementUnavailable(Unavailable):

@@ -10,8 +10,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 import requests
 
+from notify.certificates import distrust
 from notify.errors import ManagementUnavailable, TopologyMismatch
 from notify.topology import Policy, Topology
+from notify.trusting import Trusting
 
 _FOR_QUEUES = ("queues", "quorum_queues", "all")
 
@@ -49,25 +51,30 @@ class Management:
     """One virtual host through the management API. Raises ``ManagementUnavailable``.
 
     ``url`` may be several, separated by commas: the first that answers is used, and while none
-    does, the error is the last one's.
+    does, the error is the last one's. ``trusted`` are the certificates (PEM) that one of https
+    must have been signed with, instead of those that are trusted by everybody here.
     """
 
-    def __init__(self, url: str, virtual_host: str, *, timeout: float = 10.0) -> None:
+    def __init__(
+        self, url: str, virtual_host: str, *, timeout: float = 10.0, trusted: str | None = None
+    ) -> None:
         self._nodes = [_Node.at(each.strip()) for each in url.split(",")]
         self._vhost = quote(virtual_host, safe="")
         self._timeout = timeout
         self._session = requests.Session()
         self._session.trust_env = False
+        if any(node.base.startswith("https:") for node in self._nodes):
+            self._session.mount("https://", Trusting(trusted))
 
     @property
     def _base(self) -> str:
         return self._nodes[0].base
 
     @classmethod
-    def from_urls(cls, management_url: str, broker_url: str) -> Self:
+    def from_urls(cls, management_url: str, broker_url: str, *, trusted: str | None = None) -> Self:
         """For the virtual host that is the last path segment of ``broker_url``."""
         path = urlsplit(broker_url).path
-        return cls(management_url, unquote(path[1:]) if len(path) > 1 else "/")
+        return cls(management_url, unquote(path[1:]) if len(path) > 1 else "/", trusted=trusted)
 
     def version(self) -> tuple[int, ...]:
         """The broker's version, for example (4, 0, 5)."""
@@ -217,7 +224,7 @@ class Management:
                 self._nodes = [*self._nodes[1:], node]
                 if not last:
                     raise ManagementUnavailable(
-                        f"RabbitMQ management API at {node.base}: {type(error).__name__}"
+                        f"RabbitMQ management API at {node.base}: {_kind(error, node.base)}"
                     ) from error
         raise AssertionError("there is at least one node")
 
@@ -231,6 +238,10 @@ class Management:
         }
         reason = hint.get(response.status_code, f"HTTP {response.status_code}")
         raise ManagementUnavailable(f"RabbitMQ management API at {self._base}: {reason}")
+
+
+def _kind(error: Exception, base: str) -> str:
+    return distrust(error, urlsplit(base).netloc) or type(error).__name__
 
 
 def _queue(item: Mapping[str, Any]) -> QueueStatus:

@@ -71,11 +71,13 @@ def wait_until_consumed(settings: Settings, check: Callable[[], None] = lambda: 
 
     Raises ``Unavailable`` naming the queues without one.
     """
-    urls, timeout = settings.broker.urls, settings.broker.connect_timeout
+    broker = settings.broker
     wanted = [DEAD, *(work_queue(*pair) for pair in settings.queues())]
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
-        counts = consumers(urls, wanted, timeout=timeout)
+        counts = consumers(
+            broker.urls, wanted, timeout=broker.connect_timeout, trusted=broker.ca_file
+        )
         if all(counts.values()):
             return
         check()

@@ -23,7 +23,8 @@ def wanted(settings: Settings) -> Topology:
 
 
 def management(settings: Settings) -> Management:
-    return Management.from_urls(settings.broker.management_url, settings.broker.urls[0])
+    broker = settings.broker
+    return Management.from_urls(broker.management_url, broker.urls[0], trusted=broker.ca_file)
 
 
 def ledger(settings: Settings) -> Ledger:
@@ -51,7 +52,7 @@ def declare_all(settings: Settings) -> None:
     Repeating it changes nothing. Raises ``TopologyMismatch`` for a queue that exists with
     other arguments, ``BrokerUnavailable`` and ``ManagementUnavailable``.
     """
-    api, plan = management(settings), wanted(settings)
+    api, plan, broker = management(settings), wanted(settings), settings.broker
     try:
         if not api.virtual_host_exists():
             api.create_virtual_host()
@@ -61,7 +62,7 @@ def declare_all(settings: Settings) -> None:
         api.close()
     with suppress(LedgerUnavailable), closing(ledger(settings)) as opened:
         opened.mark()
-    declare(plan, settings.broker.urls, timeout=settings.broker.confirm_timeout)
+    declare(plan, broker.urls, timeout=broker.confirm_timeout, trusted=broker.ca_file)
 
 
 def stop_problem(settings: Settings, channel: str) -> str:
@@ -91,7 +92,7 @@ def check_services(settings: Settings, channel: str, priority: str) -> Settings:
         api.require(topology.build([(channel, priority)], broker.rungs, broker.delivery_limit))
     finally:
         api.close()
-    urls = reach(broker.urls, timeout=broker.connect_timeout)
+    urls = reach(broker.urls, timeout=broker.connect_timeout, trusted=broker.ca_file)
     with closing(ledger(settings)) as opened:
         problems = opened.check()
     if problems:

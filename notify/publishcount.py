@@ -1,6 +1,7 @@
 """Publishers for the configured brokers, and counting what RabbitMQ answers to them."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from notify.broker import Publisher
@@ -31,11 +32,14 @@ def open_publisher(settings: Settings, metrics: ProcessMetrics | None = None) ->
 
     ``metrics`` counts what RabbitMQ answers.
     """
-    urls, connect = settings.broker.urls, settings.broker.connect_timeout
-    confirm = settings.broker.confirm_timeout
-    if metrics is None:
-        return Publisher(urls, connect_timeout=connect, confirm_timeout=confirm)
-    return CountedPublisher(urls, connect_timeout=connect, confirm_timeout=confirm, metrics=metrics)
+    broker = settings.broker
+    kind = Publisher if metrics is None else partial(CountedPublisher, metrics=metrics)
+    return kind(
+        broker.urls,
+        connect_timeout=broker.connect_timeout,
+        confirm_timeout=broker.confirm_timeout,
+        trusted=broker.ca_file,
+    )
 
 
 def outcome(error: NotifyError | None) -> str:
@@ -54,9 +58,15 @@ class CountedPublisher(Publisher):
         *,
         connect_timeout: float,
         confirm_timeout: float,
+        trusted: str | None = None,
         metrics: ProcessMetrics,
     ) -> None:
-        super().__init__(urls, connect_timeout=connect_timeout, confirm_timeout=confirm_timeout)
+        super().__init__(
+            urls,
+            connect_timeout=connect_timeout,
+            confirm_timeout=confirm_timeout,
+            trusted=trusted,
+        )
         self._metrics = metrics
 
     def publish(self, exchange: str, message: Message, *, timeout: float | None = None) -> None:

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 import requests
+from hypothesis import settings
 
 from notify import topology
 from notify.broker import declare
@@ -24,6 +25,9 @@ from tests.postgres import PostgresServer
 # A shell ignores SIGINT for what it starts in the background, and so would all our processes:
 # tests of Ctrl-C would depend on how the tests were started.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# How long an example takes says how busy the machine is.
+settings.register_profile("notify", deadline=None)
+settings.load_profile("notify")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ Whatever goes wrong with the connection, channel or consumer is ``BrokerUnavaila
 messages that were not acknowledged are then back in the queue.
 """
 
+import logging
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +19,12 @@ import pika
 from pika.exceptions import AMQPError, ChannelClosedByBroker, ChannelError, ReentrancyError
 
 from notify.archiver.decoding import tolerate_any_table
+from notify.certificates import distrust, verifying
 from notify.deadletter import DeadLetter, read
 from notify.errors import BrokerUnavailable
+from notify.telemetry import event
+
+log = logging.getLogger(__name__)
 
 _BLOCKED: Final = 30.0
 _NOT_FOUND: Final = 404
@@ -38,6 +43,9 @@ class Broker(Protocol):
 
     @property
     def connect_timeout(self) -> float: ...
+
+    @property
+    def ca_file(self) -> str | None: ...
 
 
 class QueueMissing(BrokerUnavailable):
@@ -143,14 +151,20 @@ def _headers(method: Any, properties: Any) -> Mapping[str, Any]:
 def connect(broker: Broker, queue: str, prefetch: int) -> Consumer:
     """Through the first of the broker's URLs that works. Raises ``BrokerUnavailable``."""
     tolerate_any_table()
-    problems = []
+    problems, untrusted = [], []
     for url in broker.urls:
         try:
-            return _connect(url, broker, partial(Consumer, queue=queue, prefetch=prefetch))
+            found = _connect(url, broker, partial(Consumer, queue=queue, prefetch=prefetch))
         except QueueMissing:
             raise
         except BrokerUnavailable as error:
-            problems.append(f"{_place(url)}: {error}")
+            if problem := distrust(error, _place(url)):
+                untrusted.append(problem)
+            problems.append(problem or f"{_place(url)}: {error}")
+        else:
+            for problem in untrusted:
+                log.warning("broker not trusted", extra=event(problem=problem))
+            return found
     raise BrokerUnavailable("; ".join(problems))
 
 
@@ -167,6 +181,9 @@ def _connect(url: str, broker: Broker, consume: partial[Consumer]) -> Consumer:
 
 def _parameters(url: str, broker: Broker) -> pika.URLParameters:
     parameters = pika.URLParameters(url)
+    if parameters.ssl_options is not None:
+        # A URL could ask for less.
+        parameters.ssl_options = pika.SSLOptions(verifying(broker.ca_file))
     parameters.heartbeat = broker.heartbeat
     parameters.socket_timeout = broker.connect_timeout
     # Everything up to the broker's last word in the handshake.

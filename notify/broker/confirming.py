@@ -43,7 +43,9 @@ class ConfirmChannel:
     each wait has its own deadline. What is no confirm is left to py-amqp.
     """
 
-    def __init__(self, url: str, *, connect_timeout: float, read_timeout: float) -> None:
+    def __init__(
+        self, url: str, *, connect_timeout: float, read_timeout: float, trusted: str | None = None
+    ) -> None:
         self.opened = self.last_used = time.monotonic()
         self.blocked: str | None = None
         self.results: dict[str, NotifyError | None] = {}
@@ -57,6 +59,7 @@ class ConfirmChannel:
             url,
             connect_timeout=connect_timeout,
             read_timeout=read_timeout,
+            trusted=trusted,
             on_blocked=self._on_blocked,
             on_unblocked=self._on_unblocked,
         )

@@ -6,18 +6,20 @@ from typing import Any
 
 from amqp.exceptions import ChannelError
 
-from notify.broker.channel import drop, first_that_answers, translated
+from notify.broker.channel import drop, first_that_answers, summed, tell_untrusted, translated
 from notify.errors import BrokerUnavailable, TopologyMismatch
 from notify.topology import Topology
 
 
-def declare(topology: Topology, urls: Sequence[str], *, timeout: float = 10.0) -> None:
+def declare(
+    topology: Topology, urls: Sequence[str], *, timeout: float = 10.0, trusted: str | None = None
+) -> None:
     """Declares all of ``topology``; what exists already stays as it is.
 
     Raises ``TopologyMismatch`` naming what exists with other properties, and
     ``BrokerUnavailable`` where no broker of ``urls`` answers.
     """
-    connection = first_that_answers(urls, timeout)
+    connection = first_that_answers(urls, timeout, trusted)
     try:
         with translated("connection lost while declaring"):
             _declare_all(connection.channel(), topology)
@@ -25,22 +27,22 @@ def declare(topology: Topology, urls: Sequence[str], *, timeout: float = 10.0) -
         drop(connection)
 
 
-def reach(urls: Sequence[str], *, timeout: float) -> tuple[str, ...]:
+def reach(urls: Sequence[str], *, timeout: float, trusted: str | None = None) -> tuple[str, ...]:
     """The same ``urls``, those last that were tried in vain before one let us in.
 
     A node that says nothing costs its whole timeout, and Celery begins with the first one.
     Raises ``BrokerUnavailable`` where none does.
     """
+    failed: list[BrokerUnavailable] = []
     for position, url in enumerate(urls):
-        last = position == len(urls) - 1
         try:
-            drop(first_that_answers([url], timeout))
-        except BrokerUnavailable:
-            if last:
-                raise
-            continue
-        return (*urls[position:], *urls[:position])
-    raise BrokerUnavailable("no broker URL is configured")
+            drop(first_that_answers([url], timeout, trusted))
+        except BrokerUnavailable as error:
+            failed.append(error)
+        else:
+            tell_untrusted(failed)
+            return (*urls[position:], *urls[:position])
+    raise summed(failed)
 
 
 def _declare_all(channel: Any, topology: Topology) -> None:

@@ -10,9 +10,11 @@ from notify.broker.channel import LOST, drop, first_that_answers, translated
 from notify.errors import BrokerUnavailable
 
 
-def consumers(urls: Sequence[str], queues: Sequence[str], *, timeout: float) -> dict[str, int]:
+def consumers(
+    urls: Sequence[str], queues: Sequence[str], *, timeout: float, trusted: str | None = None
+) -> dict[str, int]:
     """How many consumers each queue has. Raises ``BrokerUnavailable``."""
-    connection = first_that_answers(urls, timeout)
+    connection = first_that_answers(urls, timeout, trusted)
     try:
         with translated("cannot ask for consumers"):
             channel = connection.channel()
@@ -25,10 +27,13 @@ def consumers(urls: Sequence[str], queues: Sequence[str], *, timeout: float) -> 
 class Depth:
     """The ready messages of one queue, over a connection that is kept. For one thread."""
 
-    def __init__(self, urls: Sequence[str], queue: str, *, timeout: float) -> None:
+    def __init__(
+        self, urls: Sequence[str], queue: str, *, timeout: float, trusted: str | None = None
+    ) -> None:
         self._urls = tuple(urls)
         self._queue = queue
         self._timeout = timeout
+        self._trusted = trusted
         self._connection: Any = None
         self._channel: Any = None
 
@@ -48,5 +53,5 @@ class Depth:
         self._connection = self._channel = None
 
     def _open(self) -> None:
-        self._connection = first_that_answers(self._urls, self._timeout)
+        self._connection = first_that_answers(self._urls, self._timeout, self._trusted)
         self._channel = self._connection.channel()

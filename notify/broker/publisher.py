@@ -8,10 +8,11 @@ from typing import Final
 
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
 
+from notify.broker.channel import summed, tell_untrusted
 from notify.broker.confirming import ConfirmChannel
 from notify.broker.sharing import SharedChannel
 from notify.broker.window import Outgoing, Result, Window
-from notify.errors import BrokerBlocked, BrokerUnavailable, NotifyError, Unconfirmed
+from notify.errors import BrokerBlocked, BrokerUnavailable, BrokerUntrusted, Unconfirmed
 from notify.message import Message
 
 # A load balancer or firewall may have dropped an idle connection without a word.
@@ -27,12 +28,18 @@ class Publisher:
     """
 
     def __init__(
-        self, urls: Sequence[str], *, connect_timeout: float = 3.0, confirm_timeout: float = 10.0
+        self,
+        urls: Sequence[str],
+        *,
+        connect_timeout: float = 3.0,
+        confirm_timeout: float = 10.0,
+        trusted: str | None = None,
     ) -> None:
         self._urls = tuple(urls)
         self._answered = self._urls[0] if self._urls else ""
         self._connect_timeout = connect_timeout
         self._confirm_timeout = confirm_timeout
+        self._trusted = trusted
         # By process: sockets and locks belong to the one that made them.
         self._connections: dict[int, _Connections] = {}
 
@@ -63,6 +70,20 @@ class Publisher:
         except BrokerUnavailable as error:
             if isinstance(error, BrokerBlocked) or time.monotonic() >= deadline:
                 raise
+            first = error
+        # It is said now, not only when the time is over.
+        tell_untrusted([first])
+        try:
+            self._persevere(exchange, message, deadline, attempt)
+        except BrokerUnavailable as last:
+            if isinstance(last, BrokerBlocked) or not isinstance(first, BrokerUntrusted):
+                raise
+            # The last try may have had no time left to find out the same.
+            raise summed([first, last]) from last
+
+    def _persevere(
+        self, exchange: str, message: Message, deadline: float, attempt: "_Attempt"
+    ) -> None:
         retrying = Retrying(
             retry=retry_if_exception_type(BrokerUnavailable),
             stop=stop_before_delay(deadline - time.monotonic()),
@@ -148,7 +169,7 @@ class Publisher:
         return None
 
     def _connect(self, deadline: float) -> ConfirmChannel:
-        error: NotifyError = BrokerUnavailable(_NO_TIME)
+        failed: list[BrokerUnavailable] = []
         # The one that answered last comes first, so that a dead one costs its timeout once.
         for url in sorted(self._urls, key=lambda url: url != self._answered):
             remaining = deadline - time.monotonic()
@@ -159,12 +180,15 @@ class Publisher:
                     url,
                     connect_timeout=min(self._connect_timeout, remaining),
                     read_timeout=self._confirm_timeout,
+                    trusted=self._trusted,
                 )
+            except BrokerUnavailable as error:
+                failed.append(error)
+            else:
+                tell_untrusted(failed)
                 self._answered = url
                 return channel
-            except BrokerUnavailable as failed:
-                error = failed
-        raise error
+        raise summed(failed or [BrokerUnavailable(_NO_TIME)])
 
     def release(self, channel: ConfirmChannel) -> None:
         """Gives back a channel on which nothing failed and nothing is outstanding."""

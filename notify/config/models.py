@@ -19,6 +19,7 @@ from notify.config.schedules import ScheduleSettings
 from notify.config.texts import TextSettings
 from notify.config.types import (
     AmqpUrl,
+    CertificateFile,
     Duration,
     HttpUrls,
     Number,
@@ -56,6 +57,7 @@ class BrokerSettings(Strict):
     management_url: HttpUrls = Field(default="http://guest:guest@127.0.0.1:15672", repr=False)
     password_file: SecretFile | None = None
     management_password_file: SecretFile | None = None
+    ca_file: CertificateFile | None = Field(default=None, repr=False)
     heartbeat: Whole = Field(default=10, ge=2, le=60)
     connect_timeout: Duration = 3.0
     confirm_timeout: Duration = 10.0

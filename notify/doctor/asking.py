@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,12 +13,19 @@ from urllib.parse import quote, unquote, urlsplit
 from notify import provision
 from notify.broker import reach
 from notify.config import Settings
+from notify.config.models import BrokerSettings
 from notify.config.types import is_loopback
 from notify.doctor.archive import BEHIND, ArchiveFacts, ScheduleFacts
 from notify.doctor.host import UnitState, read_units
 from notify.doctor.rabbitmq import RabbitFacts
 from notify.doctor.redis_server import RedisFacts
-from notify.errors import LedgerUnavailable, StoreUnavailable, Unavailable
+from notify.errors import (
+    BrokerUnavailable,
+    BrokerUntrusted,
+    LedgerUnavailable,
+    StoreUnavailable,
+    Unavailable,
+)
 from notify.redisclient import open_redis, translated
 from notify.schedule.marker import Marker
 from notify.schedule.shelf import Shelf
@@ -38,7 +45,7 @@ _TURN_SECONDS: Final = 5.0
 def rabbitmq(settings: Settings) -> RabbitFacts:
     """Raises ``BrokerUnavailable`` and ``ManagementUnavailable``."""
     broker = settings.broker
-    reach(broker.urls, timeout=broker.connect_timeout)
+    reach(broker.urls, timeout=broker.connect_timeout, trusted=broker.ca_file)
     plan = provision.wanted(settings)
     with closing(provision.management(settings)) as api:
         user = _user(broker.urls[0])
@@ -55,6 +62,7 @@ def rabbitmq(settings: Settings) -> RabbitFacts:
             permissions=api.ask(f"/permissions/{{vhost}}/{quote(user, safe='')}"),
             user=user,
             hosts=_in_the_open(broker.urls, "amqps"),
+            untrusted=list(_untrusted(broker)),
             longest_hold=_longest_hold(settings),
             skew=_skew(asked, said, answered),
             needs_consumer=frozenset(
@@ -180,6 +188,18 @@ def _waiting(settings: Settings) -> int | None:
 
 def _user(url: str) -> str:
     return unquote(urlsplit(url).username or "guest")
+
+
+def _untrusted(broker: BrokerSettings) -> Iterator[str]:
+    """Of every URL: others are used meanwhile, until they are away."""
+    for url in broker.urls:
+        if urlsplit(url).scheme == "amqps":
+            try:
+                reach([url], timeout=broker.connect_timeout, trusted=broker.ca_file)
+            except BrokerUntrusted as error:
+                yield str(error)
+            except BrokerUnavailable:
+                continue
 
 
 def _in_the_open(urls: tuple[str, ...], encrypted: str) -> list[str]:

@@ -90,7 +90,7 @@ LOGIN: Final = Check(
 )
 TLS: Final = Check(
     name="rabbitmq-tls",
-    why="recipients and texts would cross the network readable",
+    why="recipients and texts would cross the network readable, or to somebody else",
     runbook="go-live",
 )
 
@@ -115,6 +115,8 @@ class RabbitFacts:
     skew: float | None
     """Seconds by which its clock is ahead of this one."""
     needs_consumer: frozenset[str] = field(default_factory=frozenset)
+    untrusted: Sequence[str] = ()
+    """Why AMQP URLs with TLS are of no use: others have a certificate, or none of ours."""
 
 
 def judge(facts: RabbitFacts) -> Iterator[Finding]:
@@ -129,6 +131,8 @@ def judge(facts: RabbitFacts) -> Iterator[Finding]:
     yield from _members(facts)
     yield from _consumers(facts)
     yield from clock(CLOCK, "RabbitMQ", facts.skew, _CLOCK_SECONDS)
+    for line in facts.untrusted:
+        yield critical(TLS, line)
 
 
 def judge_go_live(facts: RabbitFacts) -> Iterator[Finding]:

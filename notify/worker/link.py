@@ -6,13 +6,13 @@ that has arrived is read in one piece, and the frames are taken from there.
 
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from kombu.connection import Connection as KombuConnection
 from kombu.transport import pyamqp
 
+from notify.broker import encrypted
 from notify.tasks import Verdict
 from notify.worker.frames import Frames
 from notify.worker.tags import Tags
@@ -67,7 +67,7 @@ class Channel(pyamqp.Channel):
         return True
 
 
-class Connection(pyamqp.Connection):
+class Connection(encrypted.Connection):
     """Reads in large pieces, in the event loop and where it waits for an answer."""
 
     Channel = Channel
@@ -138,7 +138,7 @@ def _receive(transport: Any, timeout: float | None) -> Any:
         return transport.sock.recv(_PIECE)
 
 
-class Transport(pyamqp.Transport):
+class Transport(encrypted.Transport):
     Connection = Connection
 
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
@@ -151,16 +151,14 @@ class Transport(pyamqp.Transport):
         connection.read_available()
 
 
-class SSLTransport(Transport, pyamqp.SSLTransport):
+class SSLTransport(Transport, encrypted.SSLTransport):
     """The same over TLS."""
 
 
-_OURS: Final = {pyamqp.Transport: Transport, pyamqp.SSLTransport: SSLTransport}
+class Link(encrypted.Broker):
+    """What a worker of Celery connects with."""
 
-
-class Link(KombuConnection):
-    """What Celery connects with. It asks anew for the transport with each URL it turns to."""
-
-    def get_transport_cls(self) -> Any:
-        usual = super().get_transport_cls()
-        return _OURS.get(usual, usual)
+    transports: ClassVar[Mapping[Any, Any]] = {
+        pyamqp.Transport: Transport,
+        pyamqp.SSLTransport: SSLTransport,
+    }

@@ -71,7 +71,8 @@ def run_worker(settings: Settings, channel: str, priority: str, number: str = ""
     app.steps["consumer"].add(ProbeStep)
     app.notify_work = Work(_through(gate, pipeline), _Progress(pipeline.tools, queue))
     register(app, app.notify_work)
-    depth = Depth(settings.broker.urls, queue, timeout=_PROBE_TIMEOUT)
+    broker = settings.broker
+    depth = Depth(broker.urls, queue, timeout=_PROBE_TIMEOUT, trusted=broker.ca_file)
     watch = Watch(
         pipeline=pipeline,
         probe=probe,

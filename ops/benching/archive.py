@@ -47,6 +47,7 @@ class Broker:
     urls: tuple[str, ...]
     heartbeat: int = 30
     connect_timeout: float = 10.0
+    ca_file: str | None = None
 
 
 def batches(items: Iterator[DeadLetter], size: int) -> Iterator[list[DeadLetter]]:

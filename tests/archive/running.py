@@ -18,6 +18,7 @@ class Settings:
     urls: tuple[str, ...]
     heartbeat: int = 10
     connect_timeout: float = 3.0
+    ca_file: str | None = None
 
 
 class Running:

@@ -129,6 +129,7 @@ def test_healthy_servers_are_fine_and_every_check_says_so() -> None:
         ({"queues": [DEAD | {"online": ["a"]}]}, {"rabbitmq-members": "critical"}),
         ({"queues": [DEAD | {"consumers": 0}]}, {"rabbitmq-consumers": "critical"}),
         ({"skew": -12.0}, {"clock-rabbitmq": "warning"}),
+        ({"untrusted": ["the certificate is another's"]}, {"rabbitmq-tls": "critical"}),
     ],
 )
 def test_rabbitmq(changes: dict[str, Any], expected: dict[str, str]) -> None:

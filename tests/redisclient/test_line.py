@@ -252,7 +252,8 @@ def test_a_server_that_became_a_replica_is_left(
     script = Script("return redis.call('INCR', KEYS[1])")
     one_more = script.question([key], []) if scripted else add_one(key)
     assert line.get(one_more) == 1
-    before = line.get(Question(("CLIENT", "ID")))
+    which: Question[int] = Question(("CLIENT", "ID"))
+    before = line.get(which)
     raw.execute_command("REPLICAOF", "127.0.0.1", "1")
     try:
         with pytest.raises(LedgerUnavailable, match=r"READONLY|ReadOnly"):
@@ -260,7 +261,7 @@ def test_a_server_that_became_a_replica_is_left(
     finally:
         raw.execute_command("REPLICAOF", "NO", "ONE")
     assert line.get(one_more) == 2
-    assert line.get(Question(("CLIENT", "ID"))) != before
+    assert line.get(which) != before
     line.close()
 
 

@@ -4,6 +4,7 @@ import re
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ import redis
 from notify.broker.channel import connect, drop
 from notify.local import PrivateServers, Servers
 from notify.topology import DEAD, work_queue
+from tests.broker.fronts import Fronts
 from tests.deployment import Deployment
 
 pytestmark = [pytest.mark.broker, pytest.mark.redis]
@@ -89,6 +91,37 @@ def test_without_the_management_api(deployment: Deployment, nowhere: str) -> Non
 def test_without_redis(deployment: Deployment, nowhere: str) -> None:
     deployment.environ["NOTIFY_REDIS_URL"] = f"redis://{nowhere}/0"
     assert "Redis: ConnectionError" in refused(deployment, 4)
+
+
+def trust(deployment: Deployment, certificates: str) -> None:
+    config = deployment.directory / "config"
+    (config / "ca.pem").write_text(certificates, encoding="ascii")
+    main = config / "notify.toml"
+    text = main.read_text(encoding="utf-8")
+    named = f'[broker]\nca_file = "{config / "ca.pem"}"'
+    main.write_text(text.replace("[broker]", named), encoding="utf-8")
+
+
+def test_with_a_rabbitmq_that_is_another(deployment: Deployment, tmp_path: Path) -> None:
+    with Fronts(tmp_path, deployment.vhost_url) as front:
+        place = front("DNS:other.test")
+        trust(deployment, front.trusted)
+        deployment.environ["NOTIFY_BROKER_URLS"] = place.url("127.0.0.1")
+        said = refused(deployment, 4)
+        assert f"the certificate of 127.0.0.1:{place.port} is for another name" in said
+        assert place.heard == []
+
+
+def test_with_a_rabbitmq_that_is_the_right_one(deployment: Deployment, tmp_path: Path) -> None:
+    """It is told whom to trust by the configuration, and everything of a worker goes there."""
+    with Fronts(tmp_path, deployment.vhost_url) as front:
+        place = front("DNS:localhost")
+        trust(deployment, front.trusted)
+        deployment.environ["NOTIFY_BROKER_URLS"] = place.url("localhost")
+        worker = deployment.worker()
+        assert place.heard
+        assert worker.stop() == 0
+        assert "certificate" not in worker.text()
 
 
 def test_without_rabbitmq(deployment: Deployment, nowhere: str) -> None:

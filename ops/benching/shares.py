@@ -9,8 +9,8 @@ from typing import Final
 from benching.values import Impossible
 
 _ROOT: Final = Path("/sys/fs/cgroup")
-# Short, so that a process with a small share is slowed down and not stopped for long.
-_PERIOD_US: Final = 20_000
+# As with CPUQuota= of systemd.
+_PERIOD_US: Final = 100_000
 
 
 @contextmanager

@@ -66,9 +66,9 @@ class _Crew:
 
 def _demoted(answer: Any) -> bool:
     """Whether a replica says so, itself or out of a script, where Redis 6 quotes it."""
-    if isinstance(answer, redis.ReadOnlyError):
-        return True
-    return isinstance(answer, redis.ResponseError) and "-READONLY" in str(answer)
+    return isinstance(answer, redis.ResponseError) and (
+        isinstance(answer, redis.ReadOnlyError) or "-READONLY" in str(answer)
+    )
 
 
 class Line:

@@ -1,13 +1,14 @@
 """One run of a worker, ours or a peer's: its queue is filled, it is started, and watched."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from benching.brokers import depth, queue_type
+from benching.brokers import depth, purge, queue_type
 from benching.children import Child, ending
 from benching.gateway import Watch, pace, steps
 from benching.meters import Sampler, cpu_seconds, machine_seconds, memory_mb
+from benching.ours import Ours
 from benching.stage import QUEUE, Stage
 from benching.values import Facts, Figure, Points, Run, Unlike
 from benching.waiting import until
@@ -53,6 +54,13 @@ class Look:
 def fill(client: Client, count: int, probes: int = PROBES, first: int = 0) -> None:
     """The probes and as many as are measured. Raises ``Broken``."""
     publish_all(client, texts(count, probes, first))
+
+
+def refill(ours: Ours, url: str, count: int) -> None:
+    """The queue with nothing else in it. Raises ``Broken``."""
+    purge(url, QUEUE)
+    with ours.client() as client:
+        fill(client, count)
 
 
 def follow(
@@ -118,7 +126,7 @@ def deliver(
     stage: Stage,
     count: int,
     place: Place,
-    start: Callable[[], Sequence[Child]],
+    start: Callable[[], Iterable[Child]],
     *,
     times: int = 1,
     ready: str = "",

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from benching.brokers import purge
 from benching.children import Child
-from benching.deliveries import Place, deliver, fill, follow, run_of
-from benching.ours import READY, Ours
+from benching.deliveries import Place, deliver, follow, refill, run_of
+from benching.ours import READY
 from benching.peers.starting import Peers
 from benching.rounds import Contestant, alternate
-from benching.stage import QUEUE, Stage
+from benching.stage import Stage
 from benching.values import Aim, Findings, Run
 from benching.work import ids
 
@@ -40,21 +39,16 @@ class Deliveries:
 
     def _deliver(self, number: int, workers: Sequence[str]) -> Run:
         stage, prefix = self._stage, f"deliver-{len(workers)}-{number}"
-        self._fill(self._ours, stage.url)
+        refill(self._ours, stage.url, self._count)
 
         def start() -> list[Child]:
             return [self._ours.worker(name, prefix=prefix) for name in workers]
 
         return deliver(stage, self._count, Place(url=stage.url), start, ready=READY)
 
-    def _fill(self, ours: Ours, url: str) -> None:
-        purge(url, QUEUE)
-        with ours.client() as client:
-            fill(client, self._count)
-
     def celery(self, number: int) -> Run:
         url = self._stage.peers_url
-        self._fill(self._theirs, url)
+        refill(self._theirs, url, self._count)
         place = Place(url=url)
         prefix = f"celery-{number}"
         return deliver(self._stage, self._count, place, lambda: [self._peers.celery(prefix)])

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from benching.brokers import purge
-from benching.deliveries import Place, deliver, fill
+from benching.deliveries import Place, deliver, refill
 from benching.gateway import FAST, SLOW
 from benching.rounds import Contestant, alternate
-from benching.stage import QUEUE, Stage
+from benching.stage import Stage
 from benching.values import Aim, Findings, Run
 
 INSTANT: Final = "notify, instant gateway"
@@ -20,9 +19,7 @@ def run(stage: Stage) -> Findings:
 
     def at(kind: str) -> Callable[[int], Run]:
         def delivered(number: int) -> Run:
-            purge(stage.url, QUEUE)
-            with ours.client() as client:
-                fill(client, count)
+            refill(ours, stage.url, count)
             prefix, url = f"{kind}-{number}", stage.gateway.url(kind)
             return deliver(
                 stage,
